@@ -110,13 +110,7 @@ int run_backup(const BackupOptions& options) {
     }
   }
   const auto written = write_backup(options.request);
-  if (!written) {
-    switch (written.error().code) {
-      case ErrorCode::invalid_argument: return fail("backup", written.error().message, kUsage);
-      case ErrorCode::unavailable: return fail("backup", written.error().message, kOutcomeUnknown);
-      default: return fail("backup", written.error().message, kNotExecuted);
-    }
-  }
+  if (!written) return fail("backup", written.error().message, status_of(written.error()));
   if (!options.to.empty()) {
     if (const auto copied = copy_backup(written.value(), options.to); !copied) {
       return fail("backup",

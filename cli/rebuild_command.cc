@@ -61,7 +61,7 @@ int rebuild_from_servers(const RebuildOptions& options) {
     return fail("rebuild", made.error().message, kNotExecuted);
   }
   const auto written = write_backup(options.request);
-  if (!written) return fail("rebuild", written.error().message, kNotExecuted);
+  if (!written) return fail("rebuild", written.error().message, status_of(written.error()));
   const std::string copy = fmt::format("{}/{}", folder, written.value().name);
   if (const auto copied = copy_backup(written.value(), copy); !copied) {
     return fail("rebuild", copied.error().message, kNo);

@@ -1,4 +1,5 @@
 #include <leasehold/cli/access.h>
+#include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/key_command.h>
 #include <leasehold/cli/progress.h>
 #include <leasehold/cli/remote_backup.h>
@@ -72,16 +73,6 @@ Error file_error(const std::string& what, const std::string& path) {
           fmt::format("{} {}: {}", what, path, std::generic_category().message(errno))};
 }
 
-Result<void> write_all(int file, const std::string& path, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return file_error("cannot write", path);
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return {};
-}
-
 /// The part of it that begins at `at`.
 Result<std::string> read_part(client::RespClient& client, const RemoteBackup& backup,
                               std::uint64_t at, std::uint64_t size) {
@@ -109,7 +100,7 @@ Result<void> copy_parts(const RemoteBackup& backup, int file, const std::string&
   for (std::uint64_t at = 0; at < size;) {
     const auto part = read_part(client.value(), backup, at, size);
     if (!part) return part.error();
-    if (auto written = write_all(file, path, part.value()); !written) return written;
+    if (!storage::write_all(file, part.value())) return file_error("cannot write", path);
     at += part.value().size();
     progress.at(at, size);
   }
@@ -160,6 +151,14 @@ Result<RemoteBackup> write_backup(const BackupRequest& request) {
       return Error{ErrorCode::timed_out, "no node made the backup; the last answer: " + last};
     }
     std::this_thread::sleep_for(kRetryPause);
+  }
+}
+
+int status_of(const Error& write_backup_failed) {
+  switch (write_backup_failed.code) {
+    case ErrorCode::invalid_argument: return kUsage;
+    case ErrorCode::unavailable: return kOutcomeUnknown;
+    default: return kNotExecuted;
   }
 }
 

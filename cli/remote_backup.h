@@ -34,6 +34,8 @@ std::uint64_t number_in(const nlohmann::ordered_json& object, const char* key);
 /// written. Errors: invalid_argument (an address), unavailable (outcome unknown), others: none was
 /// written.
 Result<RemoteBackup> write_backup(const BackupRequest& request);
+/// How a command ends that could not do without it (exit_status.h).
+int status_of(const Error& write_backup_failed);
 
 /// Copies it to the file `to` of this machine, which must not exist, and has its name when it is
 /// whole and durable; only its owner may read it. Errors: in_use (it exists), io, unavailable,

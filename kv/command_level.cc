@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 namespace leasehold::kv {
@@ -48,6 +49,14 @@ std::string refusal_below(std::string_view command, raft::FeatureLevel level) {
       "build that cannot read it. Run this version on every member, then give the group its "
       "settings (leasehold settings set)",
       needed, level);
+}
+
+Result<Bytes> encode_for(const Command& command, raft::FeatureLevel level) {
+  auto encoded = encode_command(command);
+  if (!encoded) return encoded;
+  std::string refusal = refusal_below(encoded.value().view(), level);
+  if (!refusal.empty()) return Error{ErrorCode::invalid_argument, std::move(refusal)};
+  return encoded;
 }
 
 }  // namespace leasehold::kv

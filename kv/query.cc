@@ -17,10 +17,6 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
-Reply integer_reply(std::uint64_t value) {
-  return Integer{static_cast<std::int64_t>(value)};
-}
-
 Reply value_or_nil(const std::optional<Value>& found) {
   if (!found) return Nil{};
   return ValueReply{found->bytes};
@@ -50,8 +46,8 @@ Reply part(const GetRange& range, const std::optional<Value>& found) {
 
 ArrayReply lease_fields(const grant::LeaseTable::Lease& lease) {
   const auto value = [](std::string_view text) { return encode_reply(ValueReply{Bytes(text)}); };
-  return {{encode_reply(integer_reply(lease.id.value())),
-           encode_reply(integer_reply(lease.token.value())),
+  return {{encode_reply(integer(lease.id.value())),
+           encode_reply(integer(lease.token.value())),
            encode_reply(Integer{lease.ttl / std::chrono::milliseconds(1)}), value(lease.name),
            value(lease.holder)}};
 }
@@ -62,7 +58,7 @@ void append_terms(const grant::LeaseTable::Lease& lease, ArrayReply& array) {
   for (const std::uint64_t number :
        {std::uint64_t{terms.grace.count()}, std::uint64_t{terms.soft ? 1U : 0U},
         std::uint64_t{terms.delay.count()}, std::uint64_t{lease.delayed ? 1U : 0U}}) {
-    array.items.push_back(encode_reply(integer_reply(number)));
+    array.items.push_back(encode_reply(integer(number)));
   }
   array.items.push_back(encode_reply(Integer{lease.asked_at_ms}));
 }
@@ -110,9 +106,9 @@ bool has_value(const std::optional<Value>& found, const KeyLease& query) {
 }
 
 Reply key_lease(const grant::LeaseTable::Lease* lease) {
-  if (lease == nullptr) return integer_reply(0);
-  return ArrayReply{{encode_reply(integer_reply(lease->id.value())),
-                     encode_reply(integer_reply(lease->stamp)),
+  if (lease == nullptr) return integer(0);
+  return ArrayReply{{encode_reply(integer(lease->id.value())),
+                     encode_reply(integer(lease->stamp)),
                      encode_reply(Integer{lease->ttl.count()})}};
 }
 
@@ -140,13 +136,13 @@ Reply answer(const Operation& query, const Found& found, std::uint64_t size) {
       Overloaded{
           [&](const Get&) { return value_or_nil(found.at(0)); },
           [&](const Exists&) {
-            return integer_reply(static_cast<std::size_t>(std::count_if(
+            return integer(static_cast<std::size_t>(std::count_if(
                 found.begin(), found.end(), [](const auto& value) { return value.has_value(); })));
           },
           [&](const MGet&) { return all_values(found); },
-          [&](const StrLen&) { return integer_reply(found.at(0) ? found[0]->bytes.size() : 0); },
+          [&](const StrLen&) { return integer(found.at(0) ? found[0]->bytes.size() : 0); },
           [&](const GetRange& q) { return part(q, found.at(0)); },
-          [&](const Size&) { return integer_reply(size); },
+          [&](const Size&) { return integer(size); },
           [](const auto&) -> Reply { LEASEHOLD_UNREACHABLE(); }},
       query);
 }
@@ -188,7 +184,7 @@ Result<Reply> query(const Operation& query, const Store& store) {
   if (keys.size() == 1 && std::holds_alternative<Exists>(query)) {
     const auto exists = store.exists(keys[0]);
     if (!exists) return exists.error();
-    return integer_reply(exists.value() ? 1 : 0);
+    return integer(exists.value() ? 1 : 0);
   }
   if (keys.size() == 1) {
     auto one = store.get(keys[0]);

@@ -55,6 +55,11 @@ struct ArrayReply {
 
 using Reply = std::variant<Ok, Nil, Integer, ValueReply, ErrorReply, ArrayReply>;
 
+/// Of a count or an id: at most 2^63 - 1.
+inline Reply integer(std::uint64_t value) {
+  return Integer{static_cast<std::int64_t>(value)};
+}
+
 Bytes encode_reply(const Reply& reply);
 /// A value shares the allocation of `bytes`. Errors: malformed, unsupported_format.
 Result<Reply> decode_reply(const Bytes& bytes);

@@ -11,10 +11,6 @@
 
 namespace leasehold::kv {
 
-inline Reply integer(std::uint64_t value) {
-  return Integer{static_cast<std::int64_t>(value)};
-}
-
 /// How many more leases there are when a key has its time to live.
 inline std::size_t leases_for(const std::optional<Value>& old, KeyTime ttl) {
   return ttl == KeyTime(0) || grant::is_of_key(Draft::lease_of(old)) ? 0 : 1;

@@ -148,6 +148,13 @@ class Node {
   /// could name the cluster's id: try again later); each says what to do.
   static Result<std::unique_ptr<Node>> open(NodeOptions options, replica::StateMachine& machine,
                                             const lease::Clock& clock, replica::Observer& observer);
+  /// Opens the state machine, which outlives the node, or says why it cannot.
+  using OpenMachine = std::function<Result<replica::StateMachine*>()>;
+  /// The same with a state machine that is opened only once the log is: what is in the directory
+  /// has to belong to this node, and to be readable by this build, before a machine that writes as
+  /// it opens touches its files. Errors: those of `open_machine`, too.
+  static Result<std::unique_ptr<Node>> open(NodeOptions options, const OpenMachine& open_machine,
+                                            const lease::Clock& clock, replica::Observer& observer);
   virtual ~Node() = default;
 
   /// Replicates a command; CallOptions::expected makes that depend on who leads.

@@ -17,7 +17,8 @@ Result<std::uint64_t> find_cluster_id(const NodeOptions& options) {
 
 }  // namespace
 
-Result<Ground> find_ground(const NodeOptions& options, raft::Index machine_durable) {
+Result<Ground> find_ground(const NodeOptions& options,
+                           const std::function<Result<raft::Index>()>& open_machine) {
   Ground ground;
   const auto restored = load_restored(options.data_dir);
   if (!restored.ok()) return restored.error();
@@ -38,10 +39,12 @@ Result<Ground> find_ground(const NodeOptions& options, raft::Index machine_durab
   if (!opened.ok()) return opened.error();
   ground.log = std::move(opened).value();
   storage::SegmentLog& log = *ground.log;
+  const auto machine_durable = open_machine();
+  if (!machine_durable.ok()) return machine_durable.error();
 
   if (!log.formed() && options.peers.empty()) {
     if (const auto may = may_join(options); !may.ok()) return may.error();
-    const auto fits = check_new_log(options.data_dir, ground.restored, machine_durable);
+    const auto fits = check_new_log(options.data_dir, ground.restored, machine_durable.value());
     if (!fits.ok()) return fits.error();
     if (const auto joined = log.join(); !joined.ok()) return joined.error();
   }

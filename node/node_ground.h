@@ -8,6 +8,7 @@
 #include <leasehold/storage/segment_log.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,8 +33,9 @@ struct Ground {
 };
 
 /// Opens the log of `options.data_dir`, or makes a new one; asks the members of a group to join for
-/// its cluster id (NodeOptions::join). `machine_durable` is what the state machine holds. Errors:
-/// those of Node::open().
-Result<Ground> find_ground(const NodeOptions& options, raft::Index machine_durable);
+/// its cluster id (NodeOptions::join). `open_machine` opens the state machine, once the log is open,
+/// and says what it holds. Errors: those of Node::open().
+Result<Ground> find_ground(const NodeOptions& options,
+                           const std::function<Result<raft::Index>()>& open_machine);
 
 }  // namespace leasehold::node

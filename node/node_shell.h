@@ -36,10 +36,8 @@ namespace leasehold::node {
 
 class NodeShell final : public Node, private storage::StorageSink {
  public:
-  NodeShell(NodeOptions options, replica::StateMachine& machine, const lease::Clock& clock,
-            replica::Observer& observer)
+  NodeShell(NodeOptions options, const lease::Clock& clock, replica::Observer& observer)
       : options_(std::move(options)),
-        machine_(options_.witness ? witness_machine_ : machine),
         clock_(clock),
         observer_(observer),
         changes_(observer),
@@ -52,7 +50,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   ~NodeShell() override { stop(); }
 
   /// Everything of open() that can fail.
-  Result<void> start();
+  Result<void> start(const OpenMachine& open_machine);
 
   void propose(Bytes command, CallOptions options, replica::ProposeCompletion done) override {
     post(replica::Propose{std::move(command), deadline(options), std::move(done), options.group,
@@ -142,7 +140,8 @@ class NodeShell final : public Node, private storage::StorageSink {
   NodeOptions options_;
   /// Replaces the caller's state machine, at a witness.
   WitnessMachine witness_machine_;
-  replica::StateMachine& machine_;
+  /// Set by start().
+  replica::StateMachine* machine_ = nullptr;
   const lease::Clock& clock_;
   replica::Observer& observer_;
   Changes changes_;

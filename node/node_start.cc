@@ -44,9 +44,14 @@ Result<void> check_reachable(const std::string& data_dir, const raft::InitialSta
 
 }  // namespace
 
-Result<void> NodeShell::start() {
+Result<void> NodeShell::start(const OpenMachine& open_machine) {
   if (const auto valid = validate_options(options_); !valid.ok()) return valid.error();
-  auto found = find_ground(options_, machine_.durable_index());
+  auto found = find_ground(options_, [&]() -> Result<raft::Index> {
+    const auto machine = open_machine();
+    if (!machine.ok()) return machine.error();
+    machine_ = options_.witness ? &witness_machine_ : machine.value();
+    return machine_->durable_index();
+  });
   if (!found.ok()) return found.error();
   Ground ground = std::move(found).value();
   cluster_id_ = ground.cluster_id;
@@ -91,7 +96,7 @@ Result<void> NodeShell::start() {
   if (log_->formed()) {
     if (const auto started = start_driver(); !started.ok()) return started.error();
   } else if (const auto fits =
-                 check_new_log(options_.data_dir, restored_, machine_.durable_index());
+                 check_new_log(options_.data_dir, restored_, machine_->durable_index());
              !fits.ok()) {
     return fits.error();
   }
@@ -109,13 +114,13 @@ Result<void> NodeShell::start_driver() {
   initial_.reset();
   if (options_.witness) {
     witness_machine_.begin_at(initial.base.index);
-  } else if (machine_.durable_index() < initial.base.index) {
+  } else if (machine_->durable_index() < initial.base.index) {
     if (const auto done =
-            SnapshotThread::install_at_start(options_.data_dir, initial.base, machine_);
+            SnapshotThread::install_at_start(options_.data_dir, initial.base, *machine_);
         !done.ok())
       return done;
   }
-  initial.applied = machine_.durable_index();
+  initial.applied = machine_->durable_index();
   if (initial.applied > initial.last_index) {
     return Error{
         ErrorCode::corrupted,
@@ -151,10 +156,10 @@ Result<void> NodeShell::start_driver() {
 
 void NodeShell::start_threads() {
   snapshots_ = std::make_unique<SnapshotThread>(
-      machine_, options_.data_dir, cluster_id_, machine_.durable_index(),
+      *machine_, options_.data_dir, cluster_id_, machine_->durable_index(),
       [this](replica::Event event) { post(std::move(event)); });
   applier_ = std::make_unique<ApplyThread>(
-      machine_, view_, callers_, options_.id, log_->identity().incarnation,
+      *machine_, view_, callers_, options_.id, log_->identity().incarnation,
       [this](const raft::SnapshotId& id) { return install(id); },
       [this](Result<replica::Applied> applied) {
         if (applied.ok()) {
@@ -174,15 +179,21 @@ Result<void> NodeShell::install(const raft::SnapshotId& id) {
   const auto staged = SnapshotThread::complete(options_.data_dir);
   if (!staged.ok()) return staged.error();
   LEASEHOLD_ASSERT(staged.value()->id() == id);
-  const Result<void> done = machine_.install_snapshot(*staged.value());
+  const Result<void> done = machine_->install_snapshot(*staged.value());
   if (done.ok()) snapshots_->installed();
   return done;
 }
 
 Result<std::unique_ptr<Node>> Node::open(NodeOptions options, replica::StateMachine& machine,
                                          const lease::Clock& clock, replica::Observer& observer) {
-  auto shell = std::make_unique<NodeShell>(std::move(options), machine, clock, observer);
-  if (const auto started = shell->start(); !started.ok()) return started.error();
+  const auto opened = [&machine]() -> Result<replica::StateMachine*> { return &machine; };
+  return open(std::move(options), opened, clock, observer);
+}
+
+Result<std::unique_ptr<Node>> Node::open(NodeOptions options, const OpenMachine& open_machine,
+                                         const lease::Clock& clock, replica::Observer& observer) {
+  auto shell = std::make_unique<NodeShell>(std::move(options), clock, observer);
+  if (const auto started = shell->start(open_machine); !started.ok()) return started.error();
   return std::unique_ptr<Node>(std::move(shell));
 }
 

@@ -43,16 +43,6 @@ Error system_error(const std::string& what, int code) {
           fmt::format("{}: {}{}", what, std::generic_category().message(code), advice)};
 }
 
-Result<void> write_all(int file, const std::string& path, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return system_error("cannot write " + path, errno);
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return {};
-}
-
 Result<void> sync_folder(const std::string& path) {
   const storage::Descriptor folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (folder.get() < 0 || ::fsync(folder.get()) != 0) {
@@ -285,7 +275,8 @@ Result<std::uint64_t> Backups::copy(const std::string& manifest, const replica::
   const storage::Descriptor file{
       ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, storage::kPrivateFileMode)};
   if (file.get() < 0) return system_error("cannot make " + fresh, errno);
-  if (auto written = write_all(file.get(), fresh, manifest); !written) return written.error();
+  const auto cannot_write = [&] { return system_error("cannot write " + fresh, errno); };
+  if (!storage::write_all(file.get(), manifest)) return cannot_write();
   const std::uint64_t size = snapshot.size();
   size_ = size;
   std::string chunk;
@@ -294,7 +285,7 @@ Result<std::uint64_t> Backups::copy(const std::string& manifest, const replica::
     if (stopping_) return Error{ErrorCode::stopped, "the node is stopping"};
     chunk.resize(std::min<std::uint64_t>(kChunkBytes, size - at));
     if (auto read = snapshot.read(at, chunk.data(), chunk.size()); !read) return read.error();
-    if (auto written = write_all(file.get(), fresh, chunk); !written) return written.error();
+    if (!storage::write_all(file.get(), chunk)) return cannot_write();
     written_ = at + chunk.size();
     if (at - flushed >= kWritebackBytes) {
       // A hint: an error is found by the sync.

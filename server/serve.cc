@@ -392,19 +392,23 @@ Result<int> serve(const ServeSettings& settings) {
   if (!cluster_id.value()) return 0;
   Failure failure;
   std::atomic<node::Node*> running{nullptr};
-  auto opened = open_store(settings, *cluster_id.value(), failure, running);
-  if (!opened) return opened.error();
-  kv::Store& store = *opened.value().store;
-  kv::RocksdbStore* const on_disk = opened.value().on_disk;
-
+  OpenStore opened;
+  const auto open_machine = [&]() -> Result<replica::StateMachine*> {
+    auto found = open_store(settings, *cluster_id.value(), failure, running);
+    if (!found) return found.error();
+    opened = std::move(found).value();
+    return opened.store.get();
+  };
   node::NodeOptions options = settings.node;
   options.cluster_id = *cluster_id.value();
   options.limits.cache_bytes_max = kEntryCacheBytes;
   auto clock = open_clock(settings);
   if (!clock) return clock.error();
   LogObserver observer;
-  auto node = node::Node::open(options, store, *clock.value(), observer);
+  auto node = node::Node::open(options, open_machine, *clock.value(), observer);
   if (!node) return node.error();
+  kv::Store& store = *opened.store;
+  kv::RocksdbStore* const on_disk = opened.on_disk;
   running.store(node.value().get());
   node.value()->on_failure([&failure](Error error) { failure.set(std::move(error)); });
 

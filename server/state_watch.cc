@@ -98,12 +98,8 @@ void StateWatch::stand_down(const std::string& why) {
 
 Result<void> StateWatch::propose(const kv::Command& command,
                                  std::function<void(bool committed)> done) {
-  auto encoded = kv::encode_command(command);
+  auto encoded = kv::encode_for(command, node_.lease_view().level());
   if (!encoded) return encoded.error();
-  if (std::string problem = kv::refusal_below(encoded.value().view(), node_.lease_view().level());
-      !problem.empty()) {
-    return Error{ErrorCode::invalid_argument, std::move(problem)};
-  }
   node_.propose(std::move(encoded).value(), options_.timeout,
                 [done = std::move(done)](const replica::ProposeResult& result) {
                   done(result.status == replica::ProposeStatus::committed);

@@ -28,12 +28,8 @@ std::string leader_hint(raft::NodeId leader) {
 }  // namespace
 
 Result<kv::Reply> LocalGroup::execute(const kv::Command& command, lease::Duration timeout) const {
-  auto encoded = kv::encode_command(command);
+  auto encoded = kv::encode_for(command, node.lease_view().level());
   if (!encoded) return encoded.error();
-  if (std::string problem = kv::refusal_below(encoded.value().view(), node.lease_view().level());
-      !problem.empty()) {
-    return Error{ErrorCode::invalid_argument, std::move(problem)};
-  }
   const replica::ProposeResult done = node.propose_and_wait(std::move(encoded).value(), timeout);
   switch (done.status) {
     case replica::ProposeStatus::committed: break;

@@ -65,13 +65,8 @@ class UserChange : public std::enable_shared_from_this<UserChange> {
     const std::string text = rules.text();
     command.name = user_;
     command.rules = text;
-    auto encoded = kv::encode_command(command);
+    auto encoded = kv::encode_for(command, node_.lease_view().level());
     if (!encoded) return fail("ERR " + encoded.error().message);
-    if (const std::string problem =
-            kv::refusal_below(encoded.value().view(), node_.lease_view().level());
-        !problem.empty()) {
-      return fail("ERR " + problem);
-    }
     node_.propose(std::move(encoded).value(), node::CallOptions(state_.options.command_timeout),
                   [self = shared_from_this()](const replica::ProposeResult& result) {
                     self->finish(result);

@@ -139,13 +139,16 @@ class CountingMachine final : public replica::StateMachine {
 class RestoredNodeTest : public RestoredTest {
  protected:
   Result<std::unique_ptr<Node>> open() {
+    return Node::open(options(), machine_, clock_, observer_);
+  }
+  NodeOptions options() const {
     NodeOptions options;
     options.id = raft::NodeId(1);
     options.data_dir = dir();
     options.peers = {{raft::NodeId(1), address_}};
     if (waits_for_another_) options.peers.push_back({raft::NodeId(2), "127.0.0.1:1"});
     options.limits.log_tail_bytes = 100;
-    return Node::open(std::move(options), machine_, clock_, observer_);
+    return options;
   }
   static Result<replica::LogCut> cut(Node& node) {
     auto answer = std::make_shared<std::promise<Result<replica::LogCut>>>();
@@ -198,6 +201,33 @@ TEST_F(RestoredNodeTest, TheLogGoesOnBehindWhatWasRestored) {
   ASSERT_TRUE(begin_restoration(dir()));
   ASSERT_TRUE(finish_restoration(dir(), {kGeneration + 1, kRestored.base}));
   EXPECT_EQ(open().error().code, ErrorCode::wrong_cluster);
+}
+
+TEST_F(RestoredNodeTest, AStateMachineIsOpenedOnlyForALogThatIsOpen) {
+  int opened = 0;
+  const auto open_machine = [&]() -> Result<replica::StateMachine*> {
+    ++opened;
+    return &machine_;
+  };
+  ASSERT_TRUE(begin_restoration(dir()));
+  ASSERT_TRUE(finish_restoration(dir(), kRestored));
+  ASSERT_TRUE(Node::open(options(), open_machine, clock_, observer_));
+  EXPECT_EQ(opened, 1);
+  ASSERT_TRUE(begin_restoration(dir()));
+  ASSERT_TRUE(finish_restoration(dir(), {kGeneration + 1, kRestored.base}));
+  EXPECT_EQ(Node::open(options(), open_machine, clock_, observer_).error().code,
+            ErrorCode::wrong_cluster);
+  EXPECT_EQ(opened, 1) << "the log is of another cluster";
+  ASSERT_TRUE(begin_restoration(dir()));
+  ASSERT_TRUE(finish_restoration(dir(), kRestored));
+  const auto refused = Node::open(
+      options(),
+      []() -> Result<replica::StateMachine*> {
+        return Error{ErrorCode::unsupported_format, "of a later build"};
+      },
+      clock_, observer_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "of a later build");
 }
 
 TEST_F(RestoredNodeTest, ADirectoryWhoseStateIsOfAnotherIndexIsRefused) {

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """The data directories of earlier releases (golden/) are opened by this build: every value, time, lease and session is
-there, the group takes writes, gets its settings, and all of it is there after another restart.
+there, the group takes writes, gets its settings, and all of it is there after another restart. A log of a later format
+is refused, and no file of its directory is touched.
 
 With --make FILE the directory of a group of one is written by --binary, which then is that of the release."""
 
 import glob
+import hashlib
 import os
 import signal
 import tarfile
 
+from bad_peers import crc32c
 from cluster import Cluster, Node, check, main, wait_for
 import resp
 
@@ -100,7 +103,41 @@ def read(options, cluster, path):
     state = node.status()["state"]
     check(state["served"] and not state["warning"], f"{node}: {state}")
     node.terminate()
-    print(f"{os.path.basename(path)}: read, raised, and read again")
+    refuse_later_format(node)
+    print(f"{os.path.basename(path)}: read, raised, read again, and refused as one of a later build")
+
+
+def content(folder):
+    """Each file, with what is in it."""
+    found = {}
+    for place, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(place, name)
+            with open(path, "rb") as file:
+                found[os.path.relpath(path, folder)] = hashlib.sha256(file.read()).hexdigest()
+    return found
+
+
+def refuse_later_format(node):
+    mark = os.path.join(node.data_dir, "log", "LEASEHOLD")
+    with open(mark, "rb") as file:
+        before = file.read()
+    lines, _ = before.split(b"check ")
+    lines = lines.replace(b"leasehold-log 3", b"leasehold-log 9")
+    with open(mark, "wb") as file:
+        file.write((lines + b"check %08x\n" % crc32c(lines)).ljust(len(before)))
+    there = content(node.data_dir)
+    node.start()
+    check(node.wait_exit(10) == 1, "a log of a later format was opened")
+    check("format 9" in node.log_text(), "the log does not name the later format")
+    now = content(node.data_dir)
+    touched = sorted(name for name in {*there, *now} if there.get(name) != now.get(name))
+    check(not touched, f"a start that was refused touched {touched}")
+    with open(mark, "wb") as file:
+        file.write(before)
+    lead(node)
+    look(node)
+    node.terminate()
 
 
 def run(options):
