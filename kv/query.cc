@@ -46,8 +46,7 @@ Reply part(const GetRange& range, const std::optional<Value>& found) {
 
 ArrayReply lease_fields(const grant::LeaseTable::Lease& lease) {
   const auto value = [](std::string_view text) { return encode_reply(ValueReply{Bytes(text)}); };
-  return {{encode_reply(integer(lease.id.value())),
-           encode_reply(integer(lease.token.value())),
+  return {{encode_reply(integer(lease.id.value())), encode_reply(integer(lease.token.value())),
            encode_reply(Integer{lease.ttl / std::chrono::milliseconds(1)}), value(lease.name),
            value(lease.holder)}};
 }
@@ -107,8 +106,7 @@ bool has_value(const std::optional<Value>& found, const KeyLease& query) {
 
 Reply key_lease(const grant::LeaseTable::Lease* lease) {
   if (lease == nullptr) return integer(0);
-  return ArrayReply{{encode_reply(integer(lease->id.value())),
-                     encode_reply(integer(lease->stamp)),
+  return ArrayReply{{encode_reply(integer(lease->id.value())), encode_reply(integer(lease->stamp)),
                      encode_reply(Integer{lease->ttl.count()})}};
 }
 

@@ -33,8 +33,8 @@ struct Ground {
 };
 
 /// Opens the log of `options.data_dir`, or makes a new one; asks the members of a group to join for
-/// its cluster id (NodeOptions::join). `open_machine` opens the state machine, once the log is open,
-/// and says what it holds. Errors: those of Node::open().
+/// its cluster id (NodeOptions::join). `open_machine` opens the state machine, once the log is
+/// open, and says what it holds. Errors: those of Node::open().
 Result<Ground> find_ground(const NodeOptions& options,
                            const std::function<Result<raft::Index>()>& open_machine);
 

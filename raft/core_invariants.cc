@@ -118,7 +118,8 @@ void Core::Impl::check_invariants() const {
   LEASEHOLD_ASSERT(commit_ >= checked_.commit);
   const HolderInstant end = lease_end();
   if (as_leader() != nullptr && checked_.lease_term == hard_state_.term) {
-    // It never moves back, unless a token removes it or the group's numbers change.
+    // It never moves back, unless a token removes it, the group's numbers change, or the joint
+    // state ends.
     LEASEHOLD_ASSERT(end >= checked_.lease_end || as_leader()->token_alive(commit_) ||
                      log_.membership_index() > checked_.membership);
   }

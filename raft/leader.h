@@ -106,7 +106,7 @@ struct Leader {
   lease::RoundRing rounds;
   PromiseInstant next_round;
   /// Invariant: its end never moves back, except that a token removes the lease, and that more
-  /// careful numbers of the group shorten it.
+  /// careful numbers of the group and the end of a joint membership shorten it.
   lease::LeaderLease lease;
   /// When the newest round that a quorum has acknowledged began. Invariant: never moves back; no
   /// later than the beginning of the newest round.

@@ -299,8 +299,10 @@ struct OpenStore {
   kv::RocksdbStore* on_disk = nullptr;  ///< the same; null at a witness
 };
 
-Result<OpenStore> open_store(const ServeSettings& settings, std::uint64_t cluster_id,
-                             Failure& failure, std::atomic<node::Node*>& running) {
+/// Into `opened`, which outlives the node. `running` is set once there is one.
+Result<replica::StateMachine*> open_store(const ServeSettings& settings, std::uint64_t cluster_id,
+                                          Failure& failure, std::atomic<node::Node*>& running,
+                                          OpenStore& opened) {
   kv::RocksdbStore::Options store_options;
   store_options.dir = settings.data_dir + "/state";
   if (settings.node.witness) {
@@ -312,7 +314,8 @@ Result<OpenStore> open_store(const ServeSettings& settings, std::uint64_t cluste
                        "directory"};
     }
     // No command is ever applied to it, and no client can read it.
-    return OpenStore{std::make_unique<kv::MemoryStore>(), nullptr};
+    opened = {std::make_unique<kv::MemoryStore>(), nullptr};
+    return opened.store.get();
   }
   store_options.cluster_id = cluster_id;
   store_options.id = settings.node.id;
@@ -328,10 +331,9 @@ Result<OpenStore> open_store(const ServeSettings& settings, std::uint64_t cluste
   };
   auto store = kv::RocksdbStore::open(std::move(store_options));
   if (!store) return store.error();
-  OpenStore opened;
   opened.on_disk = store.value().get();
   opened.store = std::move(store).value();
-  return opened;
+  return opened.store.get();
 }
 
 Backups::Options backup_options(const ServeSettings& settings) {
@@ -393,19 +395,15 @@ Result<int> serve(const ServeSettings& settings) {
   Failure failure;
   std::atomic<node::Node*> running{nullptr};
   OpenStore opened;
-  const auto open_machine = [&]() -> Result<replica::StateMachine*> {
-    auto found = open_store(settings, *cluster_id.value(), failure, running);
-    if (!found) return found.error();
-    opened = std::move(found).value();
-    return opened.store.get();
-  };
   node::NodeOptions options = settings.node;
   options.cluster_id = *cluster_id.value();
   options.limits.cache_bytes_max = kEntryCacheBytes;
   auto clock = open_clock(settings);
   if (!clock) return clock.error();
   LogObserver observer;
-  auto node = node::Node::open(options, open_machine, *clock.value(), observer);
+  auto node = node::Node::open(
+      options, [&] { return open_store(settings, *cluster_id.value(), failure, running, opened); },
+      *clock.value(), observer);
   if (!node) return node.error();
   kv::Store& store = *opened.store;
   kv::RocksdbStore* const on_disk = opened.on_disk;

@@ -10,7 +10,11 @@ void MonotonicOracle::on_start(const SimNode& node) {
   if (node.driver().core().term() < durable) {
     world_.fail("monotonic", name(node) + " starts with a term below its durable one");
   }
-  memories_[node.id()] = {durable, raft::Index(), {}, node.driver().core().timing()};
+  memories_[node.id()] = {durable,
+                          raft::Index(),
+                          {},
+                          node.driver().core().timing(),
+                          node.driver().core().membership().joint()};
 }
 
 void MonotonicOracle::after_handle(const SimNode& node) {
@@ -24,12 +28,14 @@ void MonotonicOracle::after_handle(const SimNode& node) {
   if (state.term < known.lease.term || state.commit < known.lease.commit) {
     world_.fail("monotonic", name(node) + ": the published term or commit index moved back");
   }
-  // More careful settings shorten a lease (lease/README.md, rule 33); any others do not.
+  // More careful settings shorten a lease, and so does the end of a joint state (lease/README.md,
+  // rules 33 and 35); nothing else does.
   const lease::Timing& timing = core.timing();
   const bool more_careful = timing.max_clock_drift_ppm > known.timing.max_clock_drift_ppm ||
                             timing.margin > known.timing.margin;
+  const bool left_joint = known.joint && !core.membership().joint();
   const bool same_term = state.term == known.lease.term;
-  if (same_term && !more_careful && state.end < known.lease.end &&
+  if (same_term && !more_careful && !left_joint && state.end < known.lease.end &&
       state.end != lease::HolderInstant::earliest()) {
     world_.fail("monotonic", name(node) + ": the lease end moved back within a term");
   }
@@ -37,6 +43,7 @@ void MonotonicOracle::after_handle(const SimNode& node) {
   known.commit = std::max(known.commit, core.commit_index());
   known.lease = state;
   known.timing = timing;
+  known.joint = core.membership().joint();
 }
 
 }  // namespace leasehold::sim

@@ -25,6 +25,7 @@ class MonotonicOracle {
     raft::Index commit;  ///< of the present process
     raft::LeaseState lease;
     lease::Timing timing;  ///< that it follows
+    bool joint = false;    ///< its newest membership
   };
 
   World& world_;
