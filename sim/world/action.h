@@ -60,11 +60,12 @@ class Action {
     void (*destroy)(unsigned char* place);
   };
 
+  // NOLINTBEGIN(misc-redundant-expression): true of some types only
   template <class Plain>
   static constexpr bool kFits =
       sizeof(Plain) <= kInlineBytes &&
-      // NOLINTNEXTLINE(misc-redundant-expression): true of some types only
       alignof(Plain) <= alignof(std::max_align_t) && std::is_nothrow_move_constructible_v<Plain>;
+  // NOLINTEND(misc-redundant-expression)
 
   template <class Plain>
   static Plain& inside(unsigned char* place) {
