@@ -71,8 +71,8 @@ struct Progress {
   bool acknowledged(Index index);
 };
 
-/// What a leader knows of each node that receives its log, in the order of their ids. It is as a
-/// std::map is, in one piece of memory: every acknowledgement looks at all of them several times.
+/// What a leader knows of each node that receives its log, in the order of their ids. Used like a
+/// std::map, but in one piece of memory: each acknowledgement looks at all of them several times.
 class Peers {
  public:
   using Entry = std::pair<NodeId, Progress>;
