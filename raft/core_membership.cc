@@ -98,8 +98,8 @@ void Core::Impl::append_membership(const Membership& next) {
   LEASEHOLD_ASSERT(commit_ >= leader->first_index);
   LEASEHOLD_ASSERT(may_follow(log_.membership(), next));
   // From here on the new half alone elects. It has promised less than the lease, if D became
-  // shorter between the round of the lease and the one that brought it the joint entry. Test:
-  // Simulator.PlansThatFoundSomethingFindNothingNow (504082, 507927).
+  // shorter between the round of the lease and the one that brought it the joint entry.
+  // Test: Settings.ALeaseOfALongerDEndsWithTheHalfThatGaveIt.
   if (log_.membership().joint()) leader->lease.revoke();
   log_.append(hard_state_.term, &next);
   pending_.persist.entries.push_back({log_.last(), EntryKind::membership, encode_membership(next)});

@@ -56,5 +56,19 @@ TEST(Settings, AChangeShowsNothingWrong) {
   EXPECT_THAT(search_all(bounds, 7).violation, IsEmpty());
 }
 
+// Node 1, the only voter, has a lease of the longer D. The learners were started with the shorter.
+TEST(Settings, AShorterLeaseAndNewVotersShowNothingWrong) {
+  Bounds bounds = led();
+  bounds.voters = 1;
+  bounds.uneven = true;
+  bounds.drift = false;
+  bounds.meetings = true;
+  bounds.time = 1;
+  bounds.settings = 1;
+  bounds.changes = 1;
+  bounds.beginning += "pass, pass, tick 1, lose, ";
+  EXPECT_THAT(search_all(bounds, 5).violation, IsEmpty());
+}
+
 }  // namespace
 }  // namespace leasehold::explore

@@ -33,6 +33,9 @@ LATE_CHUNK = ("--one-away --after 'pass, tick 1, cut 1, hear 3<1 snapshot, keep 
               "pass, pass, pass, tick 2, meet 1 2 3, pass, tick 2, meet 1 2 3, "
               "pass, pass, pass, tick 1, meet 1 2 3, pass, tick 1, meet 1 2 3'")
 
+# Node 1 votes alone. It has a lease of the longer D, and the learners were started with a shorter one.
+SHORTER_THAN_THE_FIRST = "--voters 1 --uneven --meetings --after 'pass, pass, tick 1, lose'"
+
 # The mutant, bounds, the steps of the shortest schedule. --rules is for those that another rule makes up for, and for
 # those that cost availability: docs/testing.md says why.
 FOUND = [
@@ -86,6 +89,7 @@ FOUND = [
     ("a_shorter_lease_ends_promises", "--agreed 25 --settings 1 --time 3 --no-drift", 6),
     ("earlier_rounds_keep_their_worth", "--agreed 0 --settings 1 --time 3", 6),
     ("acknowledged_rounds_keep_their_worth", "--agreed 0 --settings 1 --time 3", 6),
+    ("lease_of_the_old_half_is_kept", f"{SHORTER_THAN_THE_FIRST} --time 1 --settings 1 --changes 1 --no-drift", 5),
     ("leader_grants_votes", "--rules --time 3 --no-drift", 8),
 ]
 

@@ -1,7 +1,7 @@
 // The settings of the group: which numbers a node follows, and what a change of them does to leases
-// and promises (lease/README.md, rules 31 to 34).
+// and promises (lease/README.md, rules 31 to 35).
 
-#include "group.h"
+#include "change_support.h"
 
 #include <gtest/gtest.h>
 
@@ -288,6 +288,30 @@ TEST(Settings, AShorterLeaseEndsNoPromiseEarly) {
   EXPECT_EQ(group.core(voter_id).hard_state().promise.duration, ms(3000));
   group.run(ms(3000));
   EXPECT_EQ(group.core(voter_id).hard_state().promise.duration, ms(1000));
+}
+
+// D becomes shorter, and then all learners vote. Their own D is the shorter one too, and this is
+// all that they promise since.
+TEST(Settings, ALeaseOfALongerDEndsWithTheHalfThatGaveIt) {
+  Group group(1);
+  grow(group, 1, 3);
+  for (int id = 2; id <= 3; ++id) group.restart(id, numbers(500));
+  group.isolate(1);
+  group.run(ms(600));
+  const HolderInstant began = newest_round(group, 1);
+  EXPECT_EQ(group.core(1).lease_end(), began + kTiming.usable(ms(1000)));
+  group.heal();
+  ASSERT_TRUE(std::holds_alternative<LogId>(group.change_settings(1, settings(numbers(500)))));
+  group.settle();
+  EXPECT_EQ(group.core(1).lease_end(), began + kTiming.usable(ms(1000))) << "node 1 promised it";
+  ASSERT_TRUE(std::holds_alternative<LogId>(group.change(1, voters({1, 2, 3}))));
+  group.settle();
+  ASSERT_TRUE(settled(group.core(1)));
+  EXPECT_EQ(group.core(1).lease_end(), group.now().holder + kTiming.usable(ms(500)));
+  EXPECT_EQ(group.replica(1).view.end, group.core(1).lease_end());
+  for (int id = 2; id <= 3; ++id) {
+    EXPECT_EQ(group.core(id).promise().until(), group.now().promise + ms(500)) << id;
+  }
 }
 
 TEST(Settings, AShorterLeaseIsNoReasonToStepDown) {
