@@ -7,7 +7,9 @@
 namespace leasehold::replica {
 namespace {
 
-// In heartbeats.
+// In beats. A beat is a heartbeat, or the longer of this and a round trip if that is less: a group
+// may send heartbeats minutes apart, and a lost chunk or a full disk must not cost it as much.
+constexpr lease::Duration kBeatMax = std::chrono::milliseconds(100);
 
 /// After this time without an answer a chunk is sent again; the pause before the next one doubles,
 /// up to the second constant.
@@ -21,8 +23,9 @@ constexpr lease::Duration kPaceSlack = std::chrono::milliseconds(20);
 
 }  // namespace
 
-lease::Duration SnapshotSender::heartbeats(int count) const {
-  return context_.core.timing().heartbeat * count;
+lease::Duration SnapshotSender::beats(int count) const {
+  const lease::Timing& timing = context_.core.timing();
+  return std::min(timing.heartbeat, std::max(kBeatMax, timing.max_round_trip)) * count;
 }
 
 void SnapshotSender::send(const raft::SnapshotIntent& intent) {
@@ -47,13 +50,13 @@ void SnapshotSender::start(lease::Now now, Sending& sending) {
   sending.intent = intent;
   sending.step = Step::sends;
   sending.heard = true;
-  sending.resend_after = heartbeats(kResendFirst);
+  sending.resend_after = beats(kResendFirst);
   sending.progress_at = now.promise;
 }
 
 void SnapshotSender::rest(lease::Now now, Sending& sending) {
   sending.step = Step::rests;
-  sending.rests_until = now.promise + heartbeats(kRest);
+  sending.rests_until = now.promise + beats(kRest);
 }
 
 void SnapshotSender::taken(lease::Now now, SnapshotTaken& event) {
@@ -61,7 +64,7 @@ void SnapshotSender::taken(lease::Now now, SnapshotTaken& event) {
   taking_ = false;
   if (!event.snapshot.ok()) {
     unsupported_ = event.snapshot.error().code == ErrorCode::unsupported;
-    take_again_at_ = now.promise + heartbeats(kRest);
+    take_again_at_ = now.promise + beats(kRest);
     return;
   }
   const TakenSnapshot& taken = event.snapshot.value();
@@ -101,7 +104,7 @@ void SnapshotSender::read(lease::Now now, SnapshotRead& event) {
   if (!event.data.ok()) {
     // Another snapshot may be intact.
     drop_snapshot();
-    take_again_at_ = now.promise + heartbeats(kRest);
+    take_again_at_ = now.promise + beats(kRest);
     return;
   }
   Bytes& data = event.data.value();
@@ -136,7 +139,7 @@ void SnapshotSender::replied(lease::Now now, raft::NodeId from, const raft::Snap
   if (reply.offset > sending.best) {
     sending.best = reply.offset;
     sending.progress_at = now.promise;
-    sending.resend_after = heartbeats(kResendFirst);
+    sending.resend_after = beats(kResendFirst);
   }
   if (sending.probing) {
     // Only here `acked` may go back: the peer has lost what it had.
@@ -193,7 +196,7 @@ bool SnapshotSender::pass_time(lease::Now now, Sending& sending) {
   if (awaits_answer(sending) && now.promise >= sending.resend_at) {
     sending.probing = true;
     sending.acked = sending.sent = sending.reported;
-    sending.resend_after = std::min(2 * sending.resend_after, heartbeats(kResendLast));
+    sending.resend_after = std::min(2 * sending.resend_after, beats(kResendLast));
   }
   return true;
 }

@@ -73,7 +73,7 @@ class SnapshotSender {
     std::uint64_t size = 0;
   };
 
-  lease::Duration heartbeats(int count) const;
+  lease::Duration beats(int count) const;
   bool usable() const;
   bool wants_to_read(const Sending& sending) const;
   bool awaits_answer(const Sending& sending) const;

@@ -56,6 +56,13 @@ class SnapshotTest : public ::testing::Test {
     EXPECT_GT(base_of(leads), stranded.driver().core().log().last_index());
     return stranded;
   }
+  void change_settings(const raft::SettingsEdit& edit) {
+    Answer<SettingsResult> changed;
+    leader().handle(cluster.now(), ChangeSettings{edit, cluster.in(std::chrono::seconds(5)),
+                                                  changed.completion()});
+    ASSERT_TRUE(cluster.advance_until([&] { return changed.calls > 0; }));
+    ASSERT_EQ(changed.value.status, GroupCallStatus::done);
+  }
   bool catches_up(Rig& rig) {
     return cluster.advance_until([&] {
       return rig.driver().applied() == cluster.await_leader().driver().core().commit_index();

@@ -159,16 +159,27 @@ TEST_F(SnapshotTest, TheGroupsHeartbeatSaysHowLongTheLeaderWaits) {
   Rig& leads = leader();
   raft::SettingsEdit edit;
   edit.heartbeat = leads.driver().core().options().timing.heartbeat / 4;
-  Answer<SettingsResult> changed;
-  leads.handle(cluster.now(), ChangeSettings{edit, cluster.in(seconds(5)), changed.completion()});
-  ASSERT_TRUE(cluster.advance_until([&] { return changed.calls > 0; }));
-  ASSERT_EQ(changed.value.status, GroupCallStatus::done);
+  change_settings(edit);
   Rig& follower = strand_one();
   follower.snapshots().refuses = true;
   cluster.heal();
   cluster.advance(seconds(10));
   EXPECT_GE(leads.driver().counters().chunks_sent, 20U) << "four times as many as by its own";
   EXPECT_LE(leads.driver().counters().chunks_sent, 48U);
+}
+
+TEST_F(SnapshotTest, SlowHeartbeatsDoNotSlowASnapshotDown) {
+  raft::SettingsEdit edit;
+  edit.lease = seconds(10);
+  edit.heartbeat = seconds(2);
+  change_settings(edit);
+  Rig& follower = strand_one();
+  follower.snapshots().refuses = true;
+  cluster.heal();
+  cluster.advance(seconds(40));
+  // One is sent when a heartbeat was answered: 10 heartbeats of rest would be 20 s.
+  EXPECT_GE(leader().driver().counters().chunks_sent, 8U);
+  EXPECT_LE(leader().driver().counters().chunks_sent, 20U);
 }
 
 TEST_F(SnapshotTest, AFullFollowerTakesNoSnapshotUntilItHasSpace) {
