@@ -118,6 +118,9 @@ Result<client::RespValue> run_anywhere(const std::vector<std::string>& servers,
       if (reply && may_be_executed && reply.value().is_error("NOSESSION")) {
         return unknown("the session ended too early; the last answer: " + last);
       }
+      // This server refuses; another one may have executed it, and will say so.
+      if (reply && may_be_executed && reply.value().kind == client::RespValue::Kind::error)
+        continue;
       if (reply && !(numbered && reply.value().is_error("UNKNOWNOUTCOME"))) return reply;
       if (repeat == Repeat::never) return unknown(last);
       may_be_executed = numbered;

@@ -187,8 +187,12 @@ Result<void> copy_backup(const RemoteBackup& backup, const std::string& to) {
     done = copy_parts(backup, file.get(), fresh);
   }
   if (done && std::rename(fresh.c_str(), to.c_str()) != 0) done = file_error("cannot name", to);
-  if (!done) fs::remove(fresh, ignored);
-  return done;
+  if (!done) {
+    fs::remove(fresh, ignored);
+    return done;
+  }
+  const fs::path folder = fs::path(to).parent_path();
+  return storage::sync_folder(folder.empty() ? "." : folder.string());
 }
 
 }  // namespace leasehold::cli

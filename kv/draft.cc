@@ -13,7 +13,22 @@ Result<std::optional<Value>> Draft::load(std::string_view key) {
     const auto changed = changes_.find(key);
     if (changed != changes_.end()) return changed->second.value;
   }
-  return backend_.load(key);
+  if (!keeps_loaded_) return backend_.load(key);
+  const auto known = loaded_.find(key);
+  if (known != loaded_.end()) return known->second;
+  auto loaded = backend_.load(key);
+  if (loaded) keep(key, loaded.value());
+  return loaded;
+}
+
+void Draft::keep(std::string_view key, const std::optional<Value>& value) {
+  const std::size_t bytes = value ? value->bytes.size() : 0;
+  if (loaded_bytes_ + bytes > kKeptBytesMax) {
+    loaded_.clear();
+    loaded_bytes_ = 0;
+  }
+  loaded_bytes_ += bytes;
+  loaded_.emplace(key, value);
 }
 
 void Draft::write(std::string_view key, Bytes bytes, const std::optional<Value>& old,

@@ -19,6 +19,8 @@ namespace leasehold::kv {
 /// a draft that is destroyed without commit() rolls back its changes of the leases.
 class Draft {
  public:
+  static constexpr std::size_t kKeptBytesMax = kReplyBytesMax;
+
   Draft(Backend& backend, Counters& counters)
       : backend_(backend), counters_(counters), keys_(counters.keys) {}
   ~Draft() {
@@ -28,6 +30,9 @@ class Draft {
   Draft& operator=(const Draft&) = delete;
 
   Result<std::optional<Value>> load(std::string_view key);
+  /// For a command that may name one key thousands of times: load() asks the backend once, as long
+  /// as the values have at most kKeptBytesMax bytes together.
+  void keep_loaded() { keeps_loaded_ = true; }
   /// `old`: what load() gave. The key is attached to `lease`: either its present lease, or
   /// cannot_attach() has allowed it.
   void write(std::string_view key, Bytes bytes, const std::optional<Value>& old,
@@ -95,6 +100,7 @@ class Draft {
     grant::LeaseId ended{};  ///< the lease that it went with
   };
 
+  void keep(std::string_view key, const std::optional<Value>& value);
   grant::LeaseTable& leases();
   bool erase_ended(const grant::LeaseTable::Keys* keys, EventKind kind, grant::LeaseId id);
   void change(std::string_view key, bool existed, Change change);
@@ -104,6 +110,9 @@ class Draft {
   Counters& counters_;
   std::uint64_t keys_;
   std::size_t written_bytes_ = 0;
+  bool keeps_loaded_ = false;
+  std::map<std::string, std::optional<Value>, std::less<>> loaded_;
+  std::size_t loaded_bytes_ = 0;             ///< of the values in loaded_
   std::set<std::string, std::less<>> made_;  ///< a set: views of its strings stay valid
   /// The keys are views into the command, into what left the leases, or into what was made.
   std::map<std::string_view, Change> changes_;

@@ -47,7 +47,9 @@ Result<Reply> run(const Query& query, Draft& draft) {
   const Operation operation(query);
   Found found;
   std::size_t bytes = 0;
-  for (const std::string_view key : keys_of(operation)) {
+  const auto keys = keys_of(operation);
+  if (keys.size() > 1) draft.keep_loaded();
+  for (const std::string_view key : keys) {
     auto loaded = draft.load(key);
     if (!loaded) return loaded.error();
     found.push_back(std::move(loaded).value());
@@ -71,6 +73,7 @@ Reply transaction_too_large(const char* what, std::size_t limit) {
 
 /// On an error reply the caller drops the draft.
 Result<Reply> run(const Transaction& transaction, Draft& draft) {
+  draft.keep_loaded();
   for (const Watched& watched : transaction.watched) {
     const auto loaded = draft.load(watched.key);
     if (!loaded) return loaded.error();

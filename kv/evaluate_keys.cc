@@ -114,6 +114,7 @@ Result<Reply> run(const Del& del, Draft& draft) {
 }
 
 Result<Reply> run(const DelEqual& del, Draft& draft) {
+  if (del.keys.size() > 1) draft.keep_loaded();
   std::size_t count = 0;
   for (const std::string_view key : del.keys) {
     const auto loaded = draft.load(key);

@@ -3,11 +3,11 @@
 
 namespace leasehold::lease {
 
-VoterPromise VoterPromise::restarted(Duration remembered, PromiseInstant now) {
-  LEASEHOLD_ASSERT(remembered.count() >= 0);
+VoterPromise VoterPromise::restarted(Duration remembered, Duration binding, PromiseInstant now) {
+  LEASEHOLD_ASSERT(remembered.count() >= 0 && binding >= remembered);
   VoterPromise promise;
   promise.remembered_ = remembered;
-  if (remembered.count() > 0) promise.until_ = now + remembered;
+  if (remembered.count() > 0) promise.until_ = now + binding;
   LEASEHOLD_ASSERT(promise.remembered() == remembered);
   return promise;
 }

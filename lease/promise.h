@@ -15,8 +15,9 @@ class VoterPromise {
   /// No promise was ever given.
   VoterPromise() = default;
   /// After a restart: a full promise of the remembered D, because the node no longer knows when it
-  /// gave the old one.
-  static VoterPromise restarted(Duration remembered, PromiseInstant now);
+  /// gave the old one. It binds for `binding`, which is at least that: the clock may be worth less
+  /// than the one that the promise was given by.
+  static VoterPromise restarted(Duration remembered, Duration binding, PromiseInstant now);
 
   /// Whether this node is bound at `now`.
   bool live(PromiseInstant now) const { return now < until_; }
@@ -38,7 +39,8 @@ class VoterPromise {
 
  private:
   PromiseInstant until_ = PromiseInstant::earliest();
-  /// Invariant: until_ <= (the instant of the last renewal) + remembered_.
+  /// Invariant: until_ <= (the instant of the last renewal) + remembered_, or else the promise runs
+  /// since a restart, and the next restart would stretch it as well.
   Duration remembered_{0};
 };
 

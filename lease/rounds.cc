@@ -31,6 +31,10 @@ void RoundRing::limit(const Timing& timing) {
   }
 }
 
+void RoundRing::void_all() {
+  for (RoundStart& start : starts_) start.usable = Duration(0);
+}
+
 const RoundStart* RoundRing::find(Round round) const {
   if (round.value() == 0 || round > newest_) return nullptr;
   const RoundStart& start = starts_[round.value() % kCapacity];

@@ -52,6 +52,8 @@ class RoundRing {
   /// No round is worth more than by the numbers of `timing`: they allow the clocks a larger drift,
   /// or leave a larger margin, than those of earlier rounds.
   void limit(const Timing& timing);
+  /// No lease rests on a round that has begun; what else it shows stays.
+  void void_all();
   /// What is known of `round`, until another round begins; null if it never began or is forgotten.
   const RoundStart* find(Round round) const;
 

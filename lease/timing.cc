@@ -50,12 +50,10 @@ Duration Timing::usable(Duration promised) const {
 // clock which is fast by `drift_ppm` takes for `promised`:
 //   result / (1 + own) >= promised / (1 + drift).
 Duration Timing::stretched(Duration promised, std::int64_t drift_ppm) const {
-  LEASEHOLD_ASSERT(promised <= kLongest);
   LEASEHOLD_ASSERT(drift_ppm >= 0);
   if (max_clock_drift_ppm <= drift_ppm) return promised;
-  const std::int64_t divisor = kMillion + drift_ppm;
-  const std::int64_t scaled = promised.count() * (kMillion + max_clock_drift_ppm) + divisor - 1;
-  return Duration(scaled / divisor);
+  return Duration(
+      scaled_up(promised.count(), kMillion + max_clock_drift_ppm, kMillion + drift_ppm));
 }
 
 Result<void> Timing::validate() const {

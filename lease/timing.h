@@ -36,8 +36,7 @@ struct Timing {
   Duration usable(Duration promised) const;
   /// How long a voter with this drift bound has to promise, on its own clock, so that its promise
   /// lasts at least as long as one of `promised` by a clock within `drift_ppm`: rounded up, and
-  /// `promised` itself unless the own bound is the larger one. For any `promised` of at most an
-  /// hour, and any drift of 0 to 500000.
+  /// `promised` itself unless the own bound is the larger one. For any drift of 0 to 500000.
   Duration stretched(Duration promised, std::int64_t drift_ppm) const;
 
   /// Refuses a set that breaks one of the two inequalities, and quotes it with its numbers:

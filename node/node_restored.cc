@@ -48,14 +48,6 @@ Error system_error(const std::string& what, int code) {
   return {ErrorCode::io, fmt::format("{}: {}", what, std::generic_category().message(code))};
 }
 
-Result<void> sync_folder(const std::string& path) {
-  const storage::Descriptor folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (folder.get() < 0 || ::fsync(folder.get()) != 0) {
-    return system_error(fmt::format("cannot make the folder {} durable", path), errno);
-  }
-  return {};
-}
-
 /// Makes the content durable, not the name.
 Result<void> write_file(const std::string& path, std::string_view text) {
   const storage::Descriptor file{
@@ -131,7 +123,7 @@ Result<bool> restoration_begun(const std::string& data_dir) {
 Result<void> begin_restoration(const std::string& data_dir) {
   if (auto made = storage::make_private_folder(data_dir); !made.ok()) return made.error();
   if (auto written = write_file(data_dir + kBegunName, kBegunText); !written.ok()) return written;
-  return sync_folder(data_dir);
+  return storage::sync_folder(data_dir);
 }
 
 Result<void> finish_restoration(const std::string& data_dir, const Restored& restored) {
@@ -142,10 +134,10 @@ Result<void> finish_restoration(const std::string& data_dir, const Restored& res
   if (std::rename(fresh.c_str(), path.c_str()) != 0) {
     return system_error("cannot name " + path, errno);
   }
-  if (auto synced = sync_folder(data_dir); !synced.ok()) return synced;
+  if (auto synced = storage::sync_folder(data_dir); !synced.ok()) return synced;
   const std::string begun = data_dir + kBegunName;
   if (::unlink(begun.c_str()) != 0) return system_error("cannot remove " + begun, errno);
-  return sync_folder(data_dir);
+  return storage::sync_folder(data_dir);
 }
 
 Result<void> check_new_log(const std::string& data_dir, const std::optional<Restored>& restored,

@@ -31,23 +31,13 @@ std::string complete_in(const std::string& folder) {
   return folder + "/complete";
 }
 
-Result<void> sync_folder(const std::string& folder) {
-  const int opened = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool synced = opened >= 0 && ::fsync(opened) == 0;
-  const int number = errno;
-  if (opened >= 0) ::close(opened);
-  if (synced) return {};
-  return Error{ErrorCode::io, fmt::format("cannot sync the folder {}: {}", folder,
-                                          std::generic_category().message(number))};
-}
-
 Result<void> rename_in(const std::string& folder, const std::string& from, const std::string& to) {
   std::error_code error;
   std::filesystem::rename(from, to, error);
   if (error) {
     return Error{ErrorCode::io, fmt::format("cannot rename {}: {}", from, error.message())};
   }
-  return sync_folder(folder);
+  return storage::sync_folder(folder);
 }
 
 /// Never 0.

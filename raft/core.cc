@@ -55,8 +55,10 @@ Core::Impl::Impl(const CoreOptions& options, InitialState initial, Now now)
   announced_apply_ = commit_;
   announced_settings_ = log_.membership().settings;
   // Independent of the vote: a node that ever promised may still be bound, and no longer knows
-  // since when.
-  promise_ = lease::VoterPromise::restarted(hard_state_.promise.duration, now.promise);
+  // since when, nor with what bound on the drift of its clock.
+  const Duration remembered = hard_state_.promise.duration;
+  promise_ = lease::VoterPromise::restarted(remembered, options_.timing.stretched(remembered, 0),
+                                            now.promise);
   published_ = LeaseState{hard_state_.term, HolderInstant::earliest(), commit_};
   pending_.lease = published_;
   checked_ = {hard_state_.term,        log_.base().index, commit_,

@@ -23,7 +23,7 @@ bool Core::Impl::ignores_higher_terms() const {
 }
 
 bool Core::Impl::eligible() const {
-  if (hard_state_.term >= kTermMax || !can_hold()) return false;
+  if (hard_state_.term >= kTermMax) return false;
   if (own_seat()) return true;
   // The newest membership may never be committed: until it is, a voter of the one before may be
   // needed.
@@ -52,8 +52,9 @@ void Core::Impl::restart_election_timer() {
   vote_updated_ = now_.promise;
   const std::int64_t timeout = timing().election_timeout.count();
   election_timeout_ = Duration(random_.between(timeout, 2 * timeout));
-  // A node with a state machine campaigns first, and wins unless it lacks a committed entry.
-  if (options_.witness) election_timeout_ += timing().election_timeout;
+  // A node with a state machine, and with a clock that can hold a lease, campaigns first, and wins
+  // unless it lacks a committed entry. Then the group needs this one.
+  if (options_.witness || !can_hold()) election_timeout_ += timing().election_timeout;
 }
 
 void Core::Impl::start_pre_vote(RoleChangeReason reason) {

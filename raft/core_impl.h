@@ -115,6 +115,7 @@ class Core::Impl {
   lease::Timing holder_timing() const;
   bool shows_leases() const;
   bool can_hold() const;
+  Result<void> holdable(const GroupSettings& wanted) const;
   std::variant<LogId, SettingsRefused> begin_settings(const GroupSettings& wanted);
   void append_settings(const GroupSettings& wanted);
   void note_settings();
@@ -132,7 +133,6 @@ class Core::Impl {
   // core_judge.cc
   struct Judge;
   bool reachable_term(Term term) const;
-  bool acceptable_lease(Duration lease) const;
   bool another_led(NodeId from) const;
   bool contradicts_committed(LogId id) const;
   bool below_committed(LogId id) const;
@@ -179,11 +179,13 @@ class Core::Impl {
 
   // core_lease.cc
   void begin_round();
+  Duration longest_promise() const;
   void renew_promise(NodeId leader, Duration carried, std::int64_t drift_ppm);
 
   // core_replication.cc
   bool open_intent(NodeId to, Term term, std::uint64_t id) const;
-  bool hear_leader(NodeId from, Term term, Duration lease, std::int64_t drift_ppm);
+  template <class Request>
+  bool hear_leader(NodeId from, Request& m);
   void handle(NodeId from, AppendRequest& m);
   void handle(NodeId from, const AppendReply& m);
   void handle_refusal(Progress& progress, const AppendReply& m);

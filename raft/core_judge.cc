@@ -29,8 +29,6 @@ constexpr std::uint64_t kTermJump = std::uint64_t{1} << 40U;
 constexpr std::uint64_t kTermsPerSecond = std::uint64_t{1} << 20U;
 constexpr std::uint64_t kIndexJump = std::uint64_t{1} << 50U;
 
-constexpr Duration kLeaseLongest = std::chrono::hours(1);
-
 /// How often violations are reported at most.
 constexpr Duration kReportPause = std::chrono::seconds(1);
 
@@ -45,13 +43,6 @@ bool Core::Impl::reachable_term(Term term) const {
   return term <= std::min(kTermMax, started_term_ + (kTermJump + grown));
 }
 
-// A whole group moves to a longer D in steps of at most kLeaseStepMax. A node that waits to be
-// added knows nothing of its group's D.
-bool Core::Impl::acceptable_lease(Duration lease) const {
-  if (lease.count() <= 0 || lease > kLeaseLongest) return false;
-  return log_.membership().members.empty() || lease <= timing().lease * kLeaseStepMax;
-}
-
 // Whether this node knows another leader of its own term.
 bool Core::Impl::another_led(NodeId from) const {
   if (as_leader() != nullptr) return true;
@@ -63,7 +54,7 @@ bool Core::Impl::another_led(NodeId from) const {
 
 std::optional<Violation> Core::Impl::judge_leader(NodeId from, Term term, Duration lease) const {
   if (!reachable_term(term)) return Violation::term_too_high;
-  if (!acceptable_lease(lease)) return Violation::lease_too_long;
+  if (lease.count() <= 0 || lease > kLeaseLongest) return Violation::lease_too_long;
   if (term == hard_state_.term && another_led(from)) return Violation::second_leader;
   return std::nullopt;
 }
@@ -183,8 +174,7 @@ const char* text_of(Violation violation) {
   switch (violation) {
     case Violation::term_too_high: return "a term that no group can have reached";
     case Violation::index_too_high: return "an index that no group can have reached";
-    case Violation::lease_too_long:
-      return "a lease of more than ten times the group's, or of more than an hour";
+    case Violation::lease_too_long: return "a lease of more than an hour, or of none";
     case Violation::second_leader: return "it leads a term that another node has led";
     case Violation::committed_replaced: return "its log contradicts what is committed here";
     case Violation::impossible_membership: return "members that cannot follow those before them";

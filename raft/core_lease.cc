@@ -28,6 +28,13 @@ void Core::Impl::begin_round() {
 
 // ---- The voter's side ----
 
+// A leader whose D is longer than this is faulty, or this node has missed a change of the settings.
+// It does not promise as much, so it does not echo such a round; but it takes the entries, and the
+// missed ones are among them. A node that waits to be added knows nothing of its group's D.
+Duration Core::Impl::longest_promise() const {
+  return log_.membership().members.empty() ? kLeaseLongest : timing().lease * kLeaseStepMax;
+}
+
 // Any append or snapshot chunk of the current term renews the promise, also an append whose log
 // check fails, whatever this node's role in the membership is.
 void Core::Impl::renew_promise(NodeId leader, Duration carried, std::int64_t drift_ppm) {
@@ -35,7 +42,8 @@ void Core::Impl::renew_promise(NodeId leader, Duration carried, std::int64_t dri
   LEASEHOLD_ASSERT(as_leader() == nullptr);
   // The leader counts on a clock within the drift that it names. A clock that may be faster has to
   // promise for longer.
-  const Duration duration = std::max(timing().lease, options_.timing.stretched(carried, drift_ppm));
+  const Duration duration = std::max(
+      timing().lease, options_.timing.stretched(std::min(carried, longest_promise()), drift_ppm));
   StoredPromise& stored = hard_state_.promise;
   if (stored.holder == leader && stored.term == hard_state_.term) {
     const Duration remembered = promise_.remembered();

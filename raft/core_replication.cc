@@ -17,8 +17,10 @@ constexpr Duration kListens = std::chrono::seconds(1);
 // ---- The follower ----
 
 // The common part of an append and a snapshot chunk: they show that `from` leads `term`. False: the
-// term is old.
-bool Core::Impl::hear_leader(NodeId from, Term term, Duration lease, std::int64_t drift_ppm) {
+// term is old. A round that this node does not promise for is taken out: it must not be echoed.
+template <class Request>
+bool Core::Impl::hear_leader(NodeId from, Request& m) {
+  const Term term = m.term;
   if (term < hard_state_.term) return false;
   // A leader of a higher term is always accepted: promises bind votes only.
   if (term > hard_state_.term) adopt_term(term, RoleChangeReason::higher_term);
@@ -35,15 +37,19 @@ bool Core::Impl::hear_leader(NodeId from, Term term, Duration lease, std::int64_
     hard_state_.vote_committed = true;
     mark_hard_state();
   }
-  renew_promise(from, lease, drift_ppm);
+  if (m.lease > longest_promise()) m.round = lease::Round();
+  renew_promise(from, m.lease, m.drift_ppm);
   LEASEHOLD_ASSERT(hard_state_.term == term);
   LEASEHOLD_ASSERT(leader_ == from);
   LEASEHOLD_ASSERT(role() == Role::follower);
   return true;
 }
 
+template bool Core::Impl::hear_leader(NodeId from, AppendRequest& m);
+template bool Core::Impl::hear_leader(NodeId from, SnapshotChunk& m);
+
 void Core::Impl::handle(NodeId from, AppendRequest& m) {
-  if (!hear_leader(from, m.term, m.lease, m.drift_ppm)) {
+  if (!hear_leader(from, m)) {
     // The sender learns the newer term from this, and campaigns beyond it. It is not a promise.
     AppendReply reply;
     reply.request_term = m.term;

@@ -33,11 +33,25 @@ bool Core::Impl::shows_leases() const {
   return !agreed || agreed->lease_reads;
 }
 
-// With its own clock this node could renew a lease in time: else it does not campaign, because the
+// With its own clock this node could renew a lease in time: else it campaigns last, because the
 // group would have a leader without a lease.
 bool Core::Impl::can_hold() const {
   if (options_.timing.max_clock_drift_ppm <= timing().max_clock_drift_ppm) return true;
   return !shows_leases() || holder_timing().validate().ok();
+}
+
+// By the clock of this node, which leads.
+Result<void> Core::Impl::holdable(const GroupSettings& wanted) const {
+  lease::Timing numbers = wanted.timing;
+  const std::int64_t own = options_.timing.max_clock_drift_ppm;
+  if (!wanted.lease_reads || own <= numbers.max_clock_drift_ppm) return {};
+  numbers.max_clock_drift_ppm = own;
+  const Result<void> valid = numbers.validate();
+  if (valid) return {};
+  return Error{
+      ErrorCode::invalid_argument,
+      "the leader was started with a larger clock drift, and could not hold such a lease: " +
+          valid.error().message};
 }
 
 std::variant<LogId, SettingsRefused> Core::Impl::change_settings(Now now,
@@ -62,6 +76,9 @@ std::variant<LogId, SettingsRefused> Core::Impl::begin_settings(const GroupSetti
   if (const auto valid = wanted.timing.validate(); !valid) {
     return SettingsRefused{SettingsObstacle::invalid, kNobody, valid.error().message};
   }
+  if (const auto held = holdable(wanted); !held) {
+    return SettingsRefused{SettingsObstacle::invalid, kNobody, held.error().message};
+  }
   if (wanted.timing.lease > timing().lease * kLeaseStepMax) {
     return SettingsRefused{SettingsObstacle::step_too_long};
   }
@@ -73,6 +90,7 @@ void Core::Impl::append_settings(const GroupSettings& wanted) {
   Leader* leader = as_leader();
   LEASEHOLD_ASSERT(leader != nullptr);
   const lease::Timing before = holder_timing();
+  const bool shown_before = shows_leases();
   append_membership(with_settings(log_.membership(), wanted));
   const lease::Timing after = holder_timing();
   // When the change is done, an operator may rely on it, and let a clock drift more. So no lease of
@@ -81,6 +99,9 @@ void Core::Impl::append_settings(const GroupSettings& wanted) {
   if (after.max_clock_drift_ppm > before.max_clock_drift_ppm || after.margin > before.margin) {
     leader->limit_rounds(after);
   }
+  // While there were no leases, no clock was relied upon. A lease must not rest on its past.
+  // Test: Settings.ALeaseRestsOnNoRoundFromBeforeThereWereLeases.
+  if (shows_leases() && !shown_before) leader->void_rounds();
   // The peers hear of the new D at once, and the next heartbeat is due by the new interval.
   begin_round();
   LEASEHOLD_ASSERT(leader->newest_round().duration == wanted.timing.lease);

@@ -83,7 +83,7 @@ void Core::Impl::handle(NodeId from, const SnapshotReply& m) {
 // ---- The follower ----
 
 void Core::Impl::handle(NodeId from, SnapshotChunk& m) {
-  if (!hear_leader(from, m.term, m.lease, m.drift_ppm)) {
+  if (!hear_leader(from, m)) {
     SnapshotReply reply;
     reply.request_term = m.term;
     reply.term = hard_state_.term;

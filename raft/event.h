@@ -149,7 +149,7 @@ struct MembershipCommitted {
 enum class Violation : std::uint8_t {
   term_too_high,          ///< beyond what elections can have reached
   index_too_high,         ///< beyond what appends can have reached
-  lease_too_long,         ///< a D above ten times the group's, or above an hour
+  lease_too_long,         ///< a D that is not positive, or above an hour
   second_leader,          ///< this node knows another leader of the same term
   committed_replaced,     ///< another entry in the place of a committed one
   impossible_membership,  ///< a membership that cannot follow the one before it

@@ -87,6 +87,15 @@ void Leader::limit_rounds(const lease::Timing& timing) {
   due.rounds = true;
 }
 
+void Leader::void_rounds() {
+  rounds.void_all();
+  for (auto& [id, peer] : progress) {
+    if (peer.acked_round) peer.acked_round->usable = Duration(0);
+  }
+  lease.revoke();
+  due.rounds = true;
+}
+
 const lease::RoundStart& Leader::newest_round() const {
   const lease::RoundStart* newest = rounds.find(rounds.newest());
   LEASEHOLD_ASSERT(newest != nullptr);

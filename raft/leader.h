@@ -67,6 +67,8 @@ struct Leader {
   /// The numbers of the group have become more careful: no round, acknowledged or not, is worth
   /// more than by these, and there is no lease until it is derived again.
   void limit_rounds(const lease::Timing& timing);
+  /// No lease rests on a round that has begun.
+  void void_rounds();
   /// Valid until another round begins.
   const lease::RoundStart& newest_round() const;
   /// The peer has promised with `round`. A round that is forgotten, or older than one it has

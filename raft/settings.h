@@ -38,9 +38,11 @@ struct SettingsEdit {
   friend bool operator==(const SettingsEdit&, const SettingsEdit&) = default;
 };
 
-/// A whole group moves to a longer D in steps of at most this many times: a node that has not heard
-/// of the new settings refuses a leader whose D is longer than that.
+/// A node promises at most this many times the D that it follows. So a whole group moves to a
+/// longer D in such steps: what a member that has missed one of them acknowledges still counts.
 inline constexpr int kLeaseStepMax = 10;
+/// Of any group.
+inline constexpr Duration kLeaseLongest = std::chrono::hours(1);
 
 /// Why the settings were not changed. Nothing was appended.
 enum class SettingsObstacle : std::uint8_t {

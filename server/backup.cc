@@ -43,14 +43,6 @@ Error system_error(const std::string& what, int code) {
           fmt::format("{}: {}{}", what, std::generic_category().message(code), advice)};
 }
 
-Result<void> sync_folder(const std::string& path) {
-  const storage::Descriptor folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (folder.get() < 0 || ::fsync(folder.get()) != 0) {
-    return system_error(fmt::format("cannot make the folder {} durable", path), errno);
-  }
-  return {};
-}
-
 /// Never 0.
 std::uint64_t random_generation() {
   std::random_device device;
@@ -304,7 +296,7 @@ Result<std::uint64_t> Backups::copy(const std::string& manifest, const replica::
   if (std::rename(fresh.c_str(), path.c_str()) != 0) {
     return system_error("cannot name " + path, errno);
   }
-  if (auto synced = sync_folder(folder_); !synced) return synced.error();
+  if (auto synced = storage::sync_folder(folder_); !synced) return synced.error();
   return kManifestBytes + size;
 }
 

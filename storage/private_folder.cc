@@ -57,14 +57,6 @@ Result<bool> tighten_entry(const std::string& path) {
   return tighten(file.get(), status, path);
 }
 
-Result<void> sync_folder(const std::string& path) {
-  const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.get() < 0 || ::fsync(folder.get()) != 0) {
-    return cannot("sync the folder", path, errno);
-  }
-  return {};
-}
-
 /// Makes `path` and what is missing above it, the highest first.
 Result<void> make_folders(const std::string& given) {
   std::error_code error;
@@ -87,6 +79,14 @@ Result<void> make_folders(const std::string& given) {
 }
 
 }  // namespace
+
+Result<void> sync_folder(const std::string& path) {
+  const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() < 0 || ::fsync(folder.get()) != 0) {
+    return cannot("sync the folder", path, errno);
+  }
+  return {};
+}
 
 Result<bool> make_private_folder(const std::string& path) {
   if (auto made = make_folders(path); !made) return made.error();

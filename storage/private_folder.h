@@ -29,4 +29,7 @@ Result<bool> make_private_folder(const std::string& path);
 /// Errors: invalid_argument (one belongs to another user; `lost+found` directly in `path` may), io.
 Result<std::size_t> tighten_content(const std::string& path);
 
+/// Makes the names in the folder `path` durable. Errors: io.
+Result<void> sync_folder(const std::string& path);
+
 }  // namespace leasehold::storage

@@ -67,7 +67,10 @@ void run_unwatch(Session& session, const Arguments&, std::string& out) {
 
 void run_watch(Session& session, const Arguments& args, std::string& out) {
   session.begin_queue();
-  const std::vector<std::string_view> keys(args.begin() + 1, args.end());
+  // Each once: a value is read whole, on the thread of many connections.
+  std::vector<std::string_view> keys(args.begin() + 1, args.end());
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   const auto found = session.context().store.get_all(keys, kv::Load::revisions);
   if (!found) {
     session.multi().fail_watch();

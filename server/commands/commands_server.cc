@@ -1,4 +1,5 @@
 // Commands about this node: its table of commands, its settings, its figures, its slow log.
+#include <leasehold/server/commands/command_keys.h>
 #include <leasehold/server/commands/commands.h>
 #include <leasehold/server/commands/report.h>
 #include <leasehold/server/front/glob.h>
@@ -148,7 +149,9 @@ void run_command_getkeys(Session& session, const Arguments& args, std::string& o
     return session.refuse(out, "ERR Invalid number of arguments specified for command");
   }
   std::vector<std::string_view> keys;
-  for_each_key(*spec, words, [&](std::string_view key) { keys.push_back(key); });
+  for (const KeyUse& use : uses_of_command(*spec, words)) {
+    if (use.kind == KeyUse::Kind::key) keys.push_back(use.text);
+  }
   if (keys.empty()) return session.refuse(out, "ERR The command has no key arguments");
   append_array(out, keys.size());
   for (const std::string_view key : keys) append_bulk(out, key);

@@ -48,10 +48,12 @@ class UserChange : public std::enable_shared_from_this<UserChange> {
     UserRules rules = user_ == kDefaultUser ? open_rules() : UserRules();
     if (at != records->end()) {
       command.expected = at->second->version;
-      if (!parse_rules(at->second->rules, rules)) {
+      // What begins with `reset` needs nothing of them.
+      const bool afresh = !words_.empty() && equals_ignoring_case(words_.front(), "reset");
+      if (!parse_rules(at->second->rules, rules) && !afresh) {
         return fail(
-            fmt::format("ERR the rules of user '{}' were written by a newer build; change "
-                        "them at a node that has it, or remove the user",
+            fmt::format("ERR this build cannot read the rules of user '{}': change them at a node "
+                        "of a newer build that wrote them, or begin with 'reset'",
                         user_));
       }
     }
@@ -63,6 +65,10 @@ class UserChange : public std::enable_shared_from_this<UserChange> {
           fmt::format("ERR Error in ACL SETUSER modifier '{}': {}", shown_rule(word), problem));
     }
     const std::string text = rules.text();
+    if (UserRules same; !parse_rules(text, same)) {
+      return fail(
+          fmt::format("ERR these rules could not be read again; nothing was changed: {}", text));
+    }
     command.name = user_;
     command.rules = text;
     auto encoded = kv::encode_for(command, node_.lease_view().level());

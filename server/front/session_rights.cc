@@ -194,7 +194,7 @@ void Session::become(const std::shared_ptr<const Rights>& rights) {
 
 void Session::forget_user() {
   user_ = SessionUser();
-  look_up_user();
+  if (certificate_user.empty() || !authenticate_as(certificate_user)) look_up_user();
 }
 
 bool Session::authenticate_as(const std::string& who) {

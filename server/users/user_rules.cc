@@ -96,11 +96,13 @@ std::string add_key(UserRules& rules, std::string_view rule) {
     const bool again = key.pattern == "*" && key.access == kReadsAndWrites;
     return again ? "" : kAfterAllKeys;
   }
-  if (key.pattern == "*" && key.access == kReadsAndWrites) rules.keys.clear();
   const auto same = std::find_if(rules.keys.begin(), rules.keys.end(),
                                  [&](const auto& old) { return old.pattern == key.pattern; });
-  if (same != rules.keys.end()) {
-    same->access = static_cast<KeyAccess>(same->access | key.access);
+  if (same != rules.keys.end()) key.access = static_cast<KeyAccess>(key.access | same->access);
+  if (key.pattern == "*" && key.access == kReadsAndWrites) {
+    rules.keys.assign(1, std::move(key));
+  } else if (same != rules.keys.end()) {
+    same->access = key.access;
   } else {
     rules.keys.push_back(std::move(key));
   }

@@ -52,7 +52,8 @@ TEST(VoterPromise, TheRememberedDurationCoversTheEndAtEveryInstant) {
       promise.renew(milliseconds(duration), at(now));
       last = now;
       ASSERT_GE(at(last) + promise.remembered(), promise.until());
-      ASSERT_GE(VoterPromise::restarted(promise.remembered(), at(last)).until(), promise.until());
+      const Duration remembered = promise.remembered();
+      ASSERT_GE(VoterPromise::restarted(remembered, remembered, at(last)).until(), promise.until());
     }
   }
 }

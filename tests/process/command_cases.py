@@ -923,6 +923,8 @@ same("command|info command|docs command|list command|getkeys", """
     COMMAND GETKEYS MSET a 1 b 2
     COMMAND GETKEYS DEL a b c
     COMMAND GETKEYS RENAME a b
+    COMMAND GETKEYS EVAL "return 1" 2 a b c
+    COMMAND GETKEYS EVAL "return 1" 0
     COMMAND GETKEYS PING
     COMMAND GETKEYS nosuchcommand
     COMMAND GETKEYS GET

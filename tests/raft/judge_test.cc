@@ -90,14 +90,21 @@ TEST_F(Judged, TheLargestTermAgainAndAgainGrowsOnlyWithTime) {
   refused(other_, follower_, append, Violation::term_too_high);
 }
 
-TEST_F(Judged, ALeaseAboveTenTimesTheGroupsIsRefused) {
+TEST_F(Judged, ALeaseOfMoreThanAnHourIsRefused) {
+  AppendRequest append = heartbeat();
+  append.lease = std::chrono::hours(1) + Duration(1);
+  refused(leader_, follower_, append, Violation::lease_too_long);
+}
+
+TEST_F(Judged, ALeaseAboveTenTimesTheGroupsIsNotPromised) {
   AppendRequest append = heartbeat();
   append.drift_ppm = lease::Timing().max_clock_drift_ppm;
-  append.lease = append.lease * 10 + Duration(1);
-  refused(leader_, follower_, append, Violation::lease_too_long);
-  append.lease = core(follower_).options().timing.lease * 10;
+  const Duration longest = append.lease * 10;
+  append.lease = longest + Duration(1);
   group_.step(leader_, follower_, append);
-  EXPECT_EQ(core(follower_).promise().remembered(), append.lease);
+  EXPECT_EQ(core(follower_).promise().remembered(), longest);
+  ASSERT_EQ(group_.in_flight().size(), 1U);
+  EXPECT_EQ(std::get<AppendReply>(group_.in_flight().front().message).round, Round());
 }
 
 TEST_F(Judged, ASecondLeaderOfATermIsRefused) {

@@ -110,7 +110,18 @@ TEST(Settings, AVoterWhoseClockMayDriftMorePromisesLonger) {
   EXPECT_EQ(group.core(3).promise().until(), group.now().promise + ms(1100));
 }
 
-TEST(Settings, ANodeThatCouldNotRenewInTimeDoesNotCampaign) {
+// Its promise was given by a clock within 1 %, and no record says so.
+TEST(Settings, ARestartedVoterPromisesByTheClockThatItHasNow) {
+  Group group(3, numbers(1000, 10'000));
+  const int leader = group.elect();
+  newest_round(group, leader);
+  const int voter_id = leader % 3 + 1;
+  group.restart(voter_id, numbers(1000, 300'000));
+  EXPECT_EQ(group.core(voter_id).promise().until(), group.now().promise + ms(1300));
+  EXPECT_EQ(group.core(voter_id).hard_state().promise.duration, ms(1000));
+}
+
+TEST(Settings, ANodeThatCouldNotRenewInTimeCampaignsLast) {
   lease::Timing tight = numbers(1000, 10'000);
   tight.heartbeat = ms(200);
   Group group(3);
@@ -121,12 +132,37 @@ TEST(Settings, ANodeThatCouldNotRenewInTimeDoesNotCampaign) {
   const int follower = leader % 3 + 1;
   group.restart(follower, loose);
   group.settle();
-  EXPECT_EQ(group.core(follower).next_deadline(), PromiseInstant::never());
   group.crash(leader);
   group.run(ms(6000));
   EXPECT_NE(group.core(follower).role(), Role::leader);
   const int third = 6 - leader - follower;
   EXPECT_EQ(group.core(third).role(), Role::leader);
+  // With the only other node back, which lacks an entry, the group needs this one.
+  group.isolate(leader);
+  ASSERT_TRUE(group.propose(third, "x"));
+  group.run(ms(100));
+  group.heal();
+  group.crash(third);
+  group.restart(leader);
+  group.run(ms(6000));
+  EXPECT_EQ(group.core(follower).role(), Role::leader);
+  const auto answer = group.read(follower, ReadMode::lease);
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_TRUE(answer->index.has_value());
+}
+
+TEST(Settings, ThatTheLeadersOwnClockCouldNotHoldAreRefused) {
+  Group group(3);
+  const int leader = group.elect();
+  lease::Timing tight = numbers(1000, 10'000);
+  tight.heartbeat = ms(300);
+  ASSERT_TRUE(tight.validate().ok());
+  const auto answer = group.change_settings(leader, settings(tight));
+  EXPECT_EQ(obstacle(answer), SettingsObstacle::invalid);
+  EXPECT_NE(std::get<SettingsRefused>(answer).why.find("larger clock drift"), std::string::npos);
+  GroupSettings off = settings(tight);
+  off.lease_reads = false;
+  EXPECT_TRUE(std::holds_alternative<LogId>(group.change_settings(leader, off)));
 }
 
 // ---- A change ----
@@ -290,6 +326,37 @@ TEST(Settings, AShorterLeaseEndsNoPromiseEarly) {
   EXPECT_EQ(group.core(voter_id).hard_state().promise.duration, ms(1000));
 }
 
+// Node 3 misses two steps, so the last D is sixty times the one that it follows.
+TEST(Settings, OfALongerDReachAMemberThatMissedThem) {
+  Group group(3);
+  const int leader = group.elect();
+  const int away = leader % 3 + 1;
+  agree(group, leader, settings());
+  group.isolate(away);
+  agree(group, leader, settings(numbers(10'000)));
+  agree(group, leader, settings(numbers(60'000)));
+  group.heal();
+  group.run(ms(3000));
+  EXPECT_EQ(group.core(away).timing(), numbers(60'000));
+  EXPECT_GE(group.core(away).promise().until(), group.now().promise + ms(59'000));
+}
+
+// The others never heard of the shorter D, and theirs is sixty times as long.
+TEST(Settings, OfAShorterDThatAreReplacedLockTheirNodeOutOfNothing) {
+  Group group(3);
+  const int leader = group.elect();
+  agree(group, leader, settings(numbers(10'000)));
+  agree(group, leader, settings(numbers(60'000)));
+  group.isolate(leader);
+  ASSERT_TRUE(
+      std::holds_alternative<LogId>(group.change_settings(leader, settings(numbers(1000)))));
+  group.run(ms(200'000));
+  EXPECT_EQ(group.core(leader).timing(), numbers(1000));
+  group.heal();
+  group.run(ms(3000));
+  EXPECT_EQ(group.core(leader).timing(), numbers(60'000));
+}
+
 // D becomes shorter, and then all learners vote. Their own D is the shorter one too, and this is
 // all that they promise since.
 TEST(Settings, ALeaseOfALongerDEndsWithTheHalfThatGaveIt) {
@@ -333,6 +400,23 @@ TEST(Settings, AShorterLeaseIsNoReasonToStepDown) {
   EXPECT_EQ(group.core(leader).role(), Role::leader);
   group.run(ms(200));
   EXPECT_NE(group.core(leader).role(), Role::leader) << "a quorum has acknowledged the new D";
+}
+
+// Nothing was said of the clocks while there were no leases.
+TEST(Settings, ALeaseRestsOnNoRoundFromBeforeThereWereLeases) {
+  Group group(3);
+  const int leader = group.elect();
+  GroupSettings off = settings();
+  off.lease_reads = false;
+  agree(group, leader, off);
+  newest_round(group, leader);
+  group.isolate(leader);
+  ASSERT_TRUE(std::holds_alternative<LogId>(group.change_settings(leader, settings())));
+  EXPECT_LE(group.core(leader).lease_end(), group.now().holder);
+  group.heal();
+  group.settle();
+  const HolderInstant began = newest_round(group, leader);
+  EXPECT_EQ(group.core(leader).lease_end(), began + kTiming.usable(ms(1000)));
 }
 
 TEST(Settings, WithoutLeaseReadsThereIsNoLeaseAndPromisesStay) {

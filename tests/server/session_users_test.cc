@@ -269,6 +269,29 @@ TEST_F(SessionUsersTest, ACertificateNamesAUser) {
   EXPECT_EQ(send({"PING"}), no_command("ann", "ping"));
 }
 
+TEST_F(SessionUsersTest, ResetLeavesTheUserOfTheCertificate) {
+  acl({"SETUSER", "ann", "on", "+get", "+reset", "~*"});
+  acl({"SETUSER", "default", "off"});
+  session_->certificate_user = "ann";
+  ASSERT_TRUE(session_->authenticate_as("ann"));
+  EXPECT_EQ(send({"RESET"}), "+RESET\r\n");
+  EXPECT_EQ(send({"GET", "k"}), "$-1\r\n");
+  session_->certificate_user = "nobody";
+  EXPECT_EQ(send({"RESET"}), "+RESET\r\n");
+  EXPECT_EQ(send({"GET", "k"}), kNoAuth);
+}
+
+TEST_F(SessionUsersTest, ANewBeginningNeedsNothingOfRulesThatCannotBeRead) {
+  auto command = kv::encode_command(kv::SetUser{"ann", 0, "on what-is-this"});
+  ASSERT_TRUE(command);
+  node_.propose(std::move(command).value(), node::CallOptions(std::chrono::seconds(1)),
+                [](const replica::ProposeResult&) {});
+  node_.commit_one();
+  EXPECT_THAT(send({"ACL", "SETUSER", "ann", "+get"}), HasSubstr("or begin with 'reset'"));
+  EXPECT_EQ(acl({"SETUSER", "ann", "reset", "on", "+get"}), "+OK\r\n");
+  EXPECT_EQ(acl({"SETUSER", "ann", "+set"}), "+OK\r\n");
+}
+
 TEST_F(SessionUsersTest, TheDefaultUserStays) {
   EXPECT_EQ(send({"ACL", "DELUSER", "ann", "default"}),
             "-ERR The 'default' user cannot be removed\r\n");

@@ -105,6 +105,22 @@ TEST(UserRules, TheLaterRuleOfACommandDecides) {
   EXPECT_FALSE(runs(some, "leasehold|member"));
 }
 
+TEST(UserRules, OfAllKeysToReadAndAllToWriteAreThoseOfAllKeys) {
+  EXPECT_EQ(after({"%R~*", "~a", "%W~*"}), "off ~* resetchannels -@all");
+  EXPECT_EQ(after({"%W~*", "%R~a", "%R~*"}), "off ~* resetchannels -@all");
+  EXPECT_EQ(after({"%R~*", "%W~a"}), "off %R~* %W~a resetchannels -@all");
+}
+
+// What is stored is read again by parse_rules(), at every member.
+TEST(UserRules, OfKeysAreReadAgainInWhateverOrderTheyCome) {
+  const std::vector<std::string> all = {"~a", "%R~a", "%W~a", "%R~*", "%W~*", "%RW~*", "allkeys"};
+  for (const std::string& first : all) {
+    for (const std::string& second : all) {
+      for (const std::string& third : all) static_cast<void>(after({first, second, third}));
+    }
+  }
+}
+
 TEST(UserRules, ThatAreWrongSayWhy) {
   EXPECT_EQ(after({"+nothing"}), "+nothing: Unknown command or category name in ACL");
   EXPECT_EQ(after({"+@nothing"}), "+@nothing: Unknown command or category name in ACL");

@@ -79,7 +79,7 @@ TEST(SimCommand, HoursOfALifeHaveTheFaultsAndTheOperationsThatTheyPromise) {
   EXPECT_GE(seconds, 8U * 3600);
   EXPECT_GE(number_behind("faults triggered ") * 10, seconds);
   EXPECT_GE(number_behind("leader changes ") * 60, seconds);
-  EXPECT_GE(number_behind("operations "), seconds * 16 / 10);
+  EXPECT_GE(number_behind("operations "), seconds * 15 / 10);
 }
 
 TEST(SimCommand, CombinedHashDoesNotDependOnTheJobs) {

@@ -55,7 +55,7 @@ TEST(Timeline, ARenewedPromiseIsOneWindowAndARestartBeginsAnother) {
   EXPECT_EQ(lane.promises[0].renewals.size(), 2U);
   EXPECT_EQ(lane.promises[0].until, ms(900));  // the restart
   EXPECT_TRUE(lane.promises[1].restarted);
-  EXPECT_EQ(lane.promises[1].until, ms(1900));
+  EXPECT_EQ(lane.promises[1].until, ms(2000));  // by a clock that may be 10 % fast
 }
 
 TEST(Timeline, EachEdgeOfALeaseNamesTheAcknowledgementThatMovedIt) {
