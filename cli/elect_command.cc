@@ -105,7 +105,7 @@ int lead(const WantedElect& wanted, const EndingSignals& signals, const lease::C
   LeaseHolder::Options options = wanted.options;
   bool ended = false;
   options.give_up = [&] {
-    ended = signals.next_ending(Duration(0)) > 0;
+    ended = ended || signals.next_ending(Duration(0)) > 0;
     return ended;
   };
   const auto held = LeaseHolder::acquire(leases, clock, options);

@@ -156,12 +156,17 @@ int lock_and_run(WantedLock& wanted, const lease::Clock& clock) {
   client::RemoteKeys keys(wanted.holder.servers, access());
   LeaseHolder::Options& options = wanted.options.lease;
   int stopped_by = 0;
+  // It is asked more than once, and a signal comes only once.
   options.give_up = [&] {
-    stopped_by = signals.next_ending(Duration(0));
+    if (stopped_by == 0) stopped_by = signals.next_ending(Duration(0));
     return stopped_by > 0;
   };
   const auto lock = QueueLock::acquire(leases, keys, clock, wanted.options);
-  if (stopped_by > 0) return fail("lock", lock.error().message, 128 + stopped_by);
+  if (stopped_by > 0) {
+    // What was acquired at this very moment is given back.
+    if (lock) static_cast<void>(lock.value()->lease().release());
+    return fail("lock", lock ? "given up" : lock.error().message, 128 + stopped_by);
+  }
   if (!lock) return fail("lock", lock.error().message, status_of_refusal(lock.error()));
   LeaseHolder& held = lock.value()->lease();
   auto child = ChildProcess::start(

@@ -50,6 +50,20 @@ def inherited(locks):
         check(held.lines == ["in"], f"its command was not run: {held.lines}")
 
 
+def told_while_it_waits(locks):
+    """One signal is enough, whenever it comes."""
+    first = locks.start("w", "cat")
+    wait_for("the holder", 20, lambda: locks.holder("w"))
+    for after in (0.3, 0.7, 1.1):
+        patient = locks.start("w", "echo", "in")
+        time.sleep(after)
+        patient.process.send_signal(signal.SIGTERM)
+        patient.end(128 + signal.SIGTERM)
+        check("in" not in patient.lines, f"its command was run: {patient.lines}")
+    first.process.stdin.close()
+    first.end(0)
+
+
 def same_text(locks):
     """Two that are called the same are two: a lost answer is recognised by the name."""
     held = [locks.start(name, "cat", flags=["--holder", "backup"]) for name in ("b", "c")]
@@ -202,6 +216,7 @@ def run(options):
         locks.run(USAGE, "a", "true", flags=["--max-clock-drift", "9000000000000"])
         locks.run(USAGE, "a", "true", flags=["--margin", "0s"])
         inherited(locks)
+        told_while_it_waits(locks)
         same_text(locks)
         with_all(locks)
         late_end(locks)
