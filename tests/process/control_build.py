@@ -1,8 +1,13 @@
-"""Builds a copy of the tree with a deliberate bug, for tests that have to fail on it."""
+"""Builds a copy of the tree with a deliberate bug, for tests that have to fail on it.
 
+  control_build.py    whether each bug of controls/ can still be made in this tree
+"""
+
+import glob
 import os
 import shutil
 import subprocess
+import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.dirname(os.path.dirname(HERE))
@@ -28,3 +33,18 @@ def build(folder, patch, jobs=os.cpu_count(), targets=TARGETS):
     run("ninja", "-C", made, "-j", str(jobs), "--quiet", *targets)
     return (os.path.join(made, "server", "leasehold"),
             os.path.join(made, "check", "leasehold_check"))
+
+
+def check():
+    stale = 0
+    for patch in sorted(glob.glob(os.path.join(CONTROLS, "*.patch"))):
+        done = subprocess.run(["patch", "-p1", "--fuzz=0", "--dry-run", "--force", "-i", patch], cwd=TREE,
+                              capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            stale += 1
+            print(f"{os.path.relpath(patch, TREE)} does not fit the tree any more:\n{done.stdout}{done.stderr}")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(check())
