@@ -132,6 +132,9 @@ TEST(Settings, ANodeThatCouldNotRenewInTimeCampaignsLast) {
   const int follower = leader % 3 + 1;
   group.restart(follower, loose);
   group.settle();
+  // The timeouts of others are below twice the election timeout.
+  EXPECT_GE(group.core(follower).next_deadline(),
+            group.core(follower).promise().until() + 2 * tight.election_timeout);
   group.crash(leader);
   group.run(ms(6000));
   EXPECT_NE(group.core(follower).role(), Role::leader);
