@@ -110,7 +110,9 @@ void Core::Impl::handle(NodeId from, const TimeoutNow& m) {
   const bool fits = issued && token.target == options_.id && token.term == hard_state_.term &&
                     token.last == log_.last_index();
   const bool free = !promised_to_other_than(options_.id) || hard_state_.promise.term == token.term;
-  if (!fits || !free || as_leader() != nullptr || options_.witness || !eligible() ||
+  // The leader holds a lease, and this node could not; but a witness has none.
+  const bool worse = !can_hold() && !log_.membership().is_witness(from);
+  if (!fits || !free || as_leader() != nullptr || worse || options_.witness || !eligible() ||
       disk_stalled()) {
     emit(TokenUnused{from, token.last});
     return;

@@ -152,7 +152,10 @@ void run_command_getkeys(Session& session, const Arguments& args, std::string& o
   for (const KeyUse& use : uses_of_command(*spec, words)) {
     if (use.kind == KeyUse::Kind::key) keys.push_back(use.text);
   }
-  if (keys.empty()) return session.refuse(out, "ERR The command has no key arguments");
+  const bool of_script = spec->run == run_eval || spec->run == run_evalsha;
+  if (keys.empty() && !of_script) {
+    return session.refuse(out, "ERR The command has no key arguments");
+  }
   append_array(out, keys.size());
   for (const std::string_view key : keys) append_bulk(out, key);
 }

@@ -154,6 +154,23 @@ TEST(Settings, ANodeThatCouldNotRenewInTimeCampaignsLast) {
   EXPECT_TRUE(answer->index.has_value());
 }
 
+TEST(Settings, ANodeThatCouldNotRenewInTimeIsNotHandedTheLeadership) {
+  lease::Timing tight = numbers(1000, 10'000);
+  tight.heartbeat = ms(200);
+  Group group(3);
+  const int leader = group.elect();
+  agree(group, leader, settings(tight));
+  const int target = leader % 3 + 1;
+  group.restart(target, numbers(1000, 400'000));
+  group.run(ms(500));
+  ASSERT_FALSE(
+      group.core(leader).transfer(group.now(), NodeId(static_cast<std::uint64_t>(target))));
+  group.drain(leader);
+  group.run(ms(1000));
+  EXPECT_EQ(group.core(leader).role(), Role::leader);
+  EXPECT_GE(events_of<TokenUnused>(group.replica(target)).size(), 1U);
+}
+
 TEST(Settings, ThatTheLeadersOwnClockCouldNotHoldAreRefused) {
   Group group(3);
   const int leader = group.elect();

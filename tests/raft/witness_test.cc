@@ -103,6 +103,23 @@ TEST(Witness, LeadsUntilAFullMemberHasEverythingAndTransfers) {
   EXPECT_TRUE(three.group.read(three.other, ReadMode::lease)->index);
 }
 
+// Any leader with a state is better than the witness.
+TEST(Witness, TransfersToAMemberWhoseClockCouldHoldNoLease) {
+  Three three;
+  GroupSettings slow;
+  slow.timing.heartbeat = ms(200);
+  ASSERT_TRUE(std::holds_alternative<LogId>(three.group.change_settings(three.leader, slow)));
+  three.group.run(ms(500));
+  lease::Timing loose;
+  loose.max_clock_drift_ppm = 400'000;  // U = 418 ms, and three heartbeats are 600
+  three.group.restart(three.other, loose);
+  three.group.run(ms(500));
+  leave_an_entry_to_the_witness(three);
+  three.group.run(seconds(8));
+  EXPECT_TRUE(has_led(three.group.replica(kWitness)));
+  EXPECT_EQ(three.core(three.other).role(), Role::leader);
+}
+
 TEST(Witness, ServesNothingWhileItLeads) {
   Three three;
   leave_an_entry_to_the_witness(three);
