@@ -66,8 +66,7 @@ class UserChange : public std::enable_shared_from_this<UserChange> {
     }
     const std::string text = rules.text();
     if (UserRules same; !parse_rules(text, same)) {
-      return fail(
-          fmt::format("ERR these rules could not be read again; nothing was changed: {}", text));
+      return fail("ERR these rules could not be read again; nothing was changed");
     }
     command.name = user_;
     command.rules = text;
