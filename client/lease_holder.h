@@ -51,7 +51,7 @@ class LeaseHolder {
     std::uint64_t seed = 0;
     /// How long to wait while another client has the name, or the group is not reached.
     lease::Duration wait{0};
-    /// Called while it waits; true: give up.
+    /// Called while it waits; true: give up. It may be called again after that.
     std::function<bool()> give_up = [] { return false; };
   };
   /// Errors: in_use (still held at the end of `wait`; the message names the holder), unavailable
