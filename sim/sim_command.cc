@@ -136,7 +136,12 @@ class Command {
 }  // namespace
 
 int run_sim_command(const std::vector<std::string>& given) {
+  return run_sim_command(given, nullptr);
+}
+
+int run_sim_command(const std::vector<std::string>& given, MakeReplica earlier) {
   SimArguments arguments;
+  arguments.sim.earlier = std::move(earlier);
   for (const std::string& name : given) {
     if (name != "--help" && name != "-h") continue;
     std::printf("%s%s", kSimUsage, story::kTellingUsage);

@@ -1,6 +1,8 @@
 // The command `sim`: runs seeds and says what was found.
 #pragma once
 
+#include <leasehold/sim/world/running_replica.h>
+
 #include <string>
 #include <vector>
 
@@ -13,6 +15,8 @@ namespace leasehold::sim {
 /// Each of --jobs is a child process: so a seed that ends in a failed assertion is reported like
 /// any other finding, and the rest goes on.
 int run_sim_command(const std::vector<std::string>& arguments);
+/// The same with SimOptions::earlier.
+int run_sim_command(const std::vector<std::string>& arguments, MakeReplica earlier);
 
 extern const char* const kSimUsage;
 

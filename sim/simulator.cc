@@ -59,6 +59,7 @@ Simulator::Simulator(std::uint64_t seed, const SimOptions& options)
   cut_demands_ = std::make_unique<CutDemands>(world_, all);
   settings_changes_ = std::make_unique<SettingsChanges>(world_, all, oracles_.numbers(),
                                                         [this] { faults_->keep_bounds(); });
+  upgrade_ = std::make_unique<Upgrade>(world_, all);
   if (options.shape) trial_ = std::make_unique<PartitionTrial>(world_, all, network_);
   for (SimNode* node : all) {
     node->set_on_death([this, node] {
@@ -81,6 +82,7 @@ void Simulator::start_faults() {
   member_changes_->start();
   cut_demands_->start();
   settings_changes_->start();
+  upgrade_->start();
 }
 
 SeedReport Simulator::run() {
@@ -132,8 +134,8 @@ void Simulator::live_until(TrueInstant end) {
   while (!world_.failed() && world_.queue.now() < end) {
     run_until(std::min(world_.queue.now() + kStandstillLook, end));
     for (const std::unique_ptr<SimNode>& node : nodes_) {
-      if (!node->up() || node->driver().core().commit_index() <= newest) continue;
-      newest = node->driver().core().commit_index();
+      if (!node->up() || node->running().commit_index() <= newest) continue;
+      newest = node->running().commit_index();
       committed_at = world_.queue.now();
     }
     if (world_.queue.now() < committed_at + kStandstillMax) continue;
@@ -160,7 +162,7 @@ bool Simulator::waiting(const SimNode& node) const {
 
 std::uint64_t Simulator::progress(const SimNode& node) {
   if (!node.up()) return 0;
-  return node.driver().core().commit_index().value() + node.view().applied().value();
+  return node.running().commit_index().value() + node.view().applied().value();
 }
 
 void Simulator::note_progress() {

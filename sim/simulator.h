@@ -9,6 +9,7 @@
 #include <leasehold/sim/plan/partition_trial.h>
 #include <leasehold/sim/plan/settings_changes.h>
 #include <leasehold/sim/plan/transfers.h>
+#include <leasehold/sim/plan/upgrade.h>
 #include <leasehold/sim/report/seed_report.h>
 #include <leasehold/sim/workload/clients.h>
 #include <leasehold/sim/workload/key_lock_clients.h>
@@ -86,6 +87,7 @@ class Simulator {
   std::unique_ptr<MemberChanges> member_changes_;
   std::unique_ptr<CutDemands> cut_demands_;
   std::unique_ptr<SettingsChanges> settings_changes_;
+  std::unique_ptr<Upgrade> upgrade_;
   /// Instead of all other faults, if SimOptions::shape is set.
   std::unique_ptr<PartitionTrial> trial_;
   /// Nodes that have completed a write and a read since the faults ended.

@@ -20,10 +20,9 @@ bool LeaderLeaseOracle::bound_to(const SimNode& voter, const SimNode& leader,
   const raft::StoredPromise& stored = voter.disk().durable().hard_state.promise;
   if (stored.holder != leader.id() || stored.term != term) return false;
   if (!voter.up()) return true;  // it will start with a full promise
-  const raft::Core& core = voter.driver().core();
-  const raft::StoredPromise& promise = core.hard_state().promise;
+  const raft::StoredPromise promise = voter.running().stored_promise();
   return promise.holder == leader.id() && promise.term == term &&
-         core.promise().live(voter.clock().now().promise);
+         voter.clock().now().promise < voter.running().promise_until();
 }
 
 bool LeaderLeaseOracle::covered(const SimNode& leader, raft::Term term) const {
@@ -50,7 +49,7 @@ void LeaderLeaseOracle::check_coverage(const SimNode& leader, raft::Term term) {
 bool LeaderLeaseOracle::outlasts(const SimNode& voter, const SimNode& leader) const {
   if (!voter.up()) return true;
   const Duration used = leader.published().end - leader.clock().holder_now();
-  const Duration left = voter.driver().core().promise().until() - voter.clock().now().promise;
+  const Duration left = voter.running().promise_until() - voter.clock().now().promise;
   const std::int64_t slowest = kMillion - numbers_.drift_ppm(leader);
   const std::int64_t fastest = kMillion + numbers_.drift_ppm(voter);
   return (used + numbers_.margin(leader)).count() * fastest <= (left + kRounding).count() * slowest;

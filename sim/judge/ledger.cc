@@ -26,7 +26,7 @@ bool Ledger::durable_on_quorum(raft::LogId id, const SimNode* without) const {
 Ledger::Committed Ledger::read(const SimNode& node, const raft::Entry& entry) const {
   Committed read;
   read.term = entry.id.term;
-  read.committed_in = node.driver().core().term();
+  read.committed_in = node.running().term();
   read.kind = entry.kind;
   read.payload = entry.payload;
   if (entry.kind == raft::EntryKind::command) {

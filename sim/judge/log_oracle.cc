@@ -18,7 +18,7 @@ void LogOracle::on_crash(const SimNode& node) {
 
 void LogOracle::after_handle(const SimNode& node) {
   raft::Index& known = commits_[node.id()];
-  const raft::Index commit = node.driver().core().commit_index();
+  const raft::Index commit = node.running().commit_index();
   const DiskImage& log = node.disk().written();
   // What is below the base was judged when the log was cut or reset there.
   const raft::Index known_up_to = std::max(known, log.base_id().index);

@@ -36,18 +36,20 @@ void StorageOracle::after_handle(const SimNode& node) {
 
 // Entries only come at the end of a log, unless a part was replaced.
 void StorageOracle::check_written(const SimNode& node, bool all) const {
-  const raft::Log& log = node.driver().core().log();
+  const RunningReplica& log = node.running();
+  const raft::LogId base = log.log_base();
+  const raft::Index last = log.log_last().index;
   const DiskImage& disk = node.disk().written();
-  if (disk.base_id() != log.base() || disk.last_index() != log.last_index()) {
+  if (disk.base_id() != base || disk.last_index() != last) {
     world_.fail("disk_log",
                 fmt::format("{} goes by a log from {} to {}, and its disk has received {} to {}",
-                            name(node), id_text(log.base()), log.last_index().value(),
-                            id_text(disk.base_id()), disk.last_index().value()));
+                            name(node), id_text(base), last.value(), id_text(disk.base_id()),
+                            disk.last_index().value()));
     return;
   }
-  raft::Index i = all ? log.base().index.next() : log.last_index();
-  for (; i <= log.last_index(); i = i.next()) {
-    if (i == log.base().index || disk.entry(i).id.term == log.term_at(i)) continue;
+  raft::Index i = all ? base.index.next() : last;
+  for (; i <= last; i = i.next()) {
+    if (i == base.index || disk.entry(i).id.term == log.term_at(i)) continue;
     world_.fail("disk_log",
                 fmt::format("{} goes by an entry {} of another term than {}, which its disk has "
                             "received",
@@ -57,10 +59,9 @@ void StorageOracle::check_written(const SimNode& node, bool all) const {
 }
 
 void StorageOracle::check_durable(const SimNode& node) const {
-  const raft::Core& core = node.driver().core();
-  const raft::Index index = core.durable_index();
+  const raft::Index index = node.running().durable_index();
   // None: a snapshot has replaced the log, and that is not durable yet.
-  const std::optional<raft::Term> term = core.log().term_at(index);
+  const std::optional<raft::Term> term = node.running().term_at(index);
   if (!term || node.disk().durable().holds({*term, index})) return;
   world_.fail("disk_log", fmt::format("{} takes {} for durable, and a crash would remove it",
                                       name(node), id_text({*term, index})));
@@ -98,10 +99,9 @@ void StorageOracle::check_promise(const SimNode& node, raft::NodeId to, raft::Te
 }
 
 void StorageOracle::check_match(const SimNode& node, const raft::AppendReply& reply) const {
-  const raft::Core& core = node.driver().core();
   // A later leader may have replaced what this reply is about.
-  const std::optional<raft::Term> term = core.log().term_at(reply.index);
-  if (reply.term != core.term() || !term) return;
+  const std::optional<raft::Term> term = node.running().term_at(reply.index);
+  if (reply.term != node.running().term() || !term) return;
   const raft::LogId id{*term, reply.index};
   if (node.disk().durable().holds(id)) return;
   world_.fail("told_before_durable",

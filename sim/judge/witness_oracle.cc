@@ -17,15 +17,16 @@ void WitnessOracle::on_send(const SimNode& leader, raft::NodeId to, const raft::
   const auto* append = std::get_if<raft::AppendRequest>(&message);
   if (append == nullptr) return;
   const raft::Index commit = append->commit;
-  const raft::Log& log = leader.driver().core().log();
+  const RunningReplica& log = leader.running();
   const auto term = log.term_at(commit);
-  if (!ledger_.node(to).witness() || commit <= log.base().index || !term) return;
-  for (const raft::Member& member : log.membership_at(commit).members) {
+  if (!ledger_.node(to).witness() || commit <= log.log_base().index || !term) return;
+  const raft::Membership committed = log.membership_at(commit);
+  for (const raft::Member& member : committed.members) {
     const SimNode& other = ledger_.node(member.id);
     if (other.witness() || log.membership().find(member.id) == nullptr) continue;
     if (other.disk().durable().holds({*term, commit})) continue;
     bool stayed = true;
-    for (raft::Index at = commit; at < log.last_index(); at = at + 1) {
+    for (raft::Index at = commit; at < log.log_last().index; at = at + 1) {
       stayed = stayed && log.membership_at(at).find(member.id) != nullptr;
     }
     if (!stayed) continue;

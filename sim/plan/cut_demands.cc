@@ -31,7 +31,7 @@ void CutDemands::demand() {
   if (!node.up()) return;
   world_.used(FaultClass::cut_demand);
   for (std::uint64_t i = 0; i < count && node.up(); ++i) {
-    const raft::Index applied = node.driver().applied();
+    const raft::Index applied = node.running().applied();
     const auto answers = std::make_shared<int>(0);
     node.post(
         replica::CutLog{[this, &node, applied, answers](const Result<replica::LogCut>& result) {

@@ -100,6 +100,7 @@ Plan draw_trial_plan(std::uint64_t seed, const SimOptions& options) {
 Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
   if (options.plan) {
     Plan plan = *options.plan;
+    draw_upgrade(options, plan);
     reduce(options.reduction, plan);
     return plan;
   }
@@ -128,6 +129,7 @@ Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
   draw_witnesses(plan);
   draw_crashes(plan);
   draw_settings(options, plan);
+  draw_upgrade(options, plan);
   if (options.long_life) draw_long_life(plan);
   if (options.lease_work) draw_lease_work(plan);
   draw_lease_terms(plan);

@@ -71,4 +71,22 @@ void draw_settings(const SimOptions& options, Plan& plan) {
   plan.settings.change_interval = interval;
 }
 
+void draw_upgrade(const SimOptions& options, Plan& plan) {
+  if (!options.earlier) return;
+  Random random = stream(plan.seed, "upgrade");
+  const std::uint64_t earlier[] = {25, 50, 75};
+  const std::int64_t restart_ms[] = {500, 2'000, 6'000};
+  plan.upgrade.earlier_percent = earlier[random.below(3)];
+  plan.upgrade.restart_interval = milliseconds(restart_ms[random.below(3)]);
+  plan.upgrade.over = options.chaos * random.between(50, 96) / 100;
+  // The earlier version knows no agreed settings, and demanded of its operators that all nodes have
+  // the same drift bound and margin.
+  plan.settings.agreed = false;
+  for (NodePlan& node : plan.nodes) {
+    node.timing.max_clock_drift_ppm = plan.settings.first.timing.max_clock_drift_ppm;
+    node.timing.margin = plan.settings.first.timing.margin;
+    if (!node.timing.validate().ok()) node.timing = plan.settings.first.timing;
+  }
+}
+
 }  // namespace leasehold::sim

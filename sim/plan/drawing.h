@@ -23,6 +23,9 @@ void draw_timings(const SimOptions& options, Plan& plan);
 /// decides the timing and the number of the nodes.
 void draw_settings(const SimOptions& options, Plan& plan);
 
+/// After the settings: SimOptions::earlier.
+void draw_upgrade(const SimOptions& options, Plan& plan);
+
 void draw_transfers(Plan& plan);
 
 /// After everything else that is drawn for the nodes.

@@ -70,7 +70,7 @@ void Duel::on_elected(SimNode& node) {
 void Duel::on_commit(SimNode& node, raft::Index before) {
   if (scene_ != Scene::comeback || &node != first_) return;
   const DiskImage& log = node.disk().written();
-  const raft::Index last = std::min(node.driver().core().commit_index(), log.last_index());
+  const raft::Index last = std::min(node.running().commit_index(), log.last_index());
   bool command = false;
   for (raft::Index i = before.next(); i <= last; i = i.next()) {
     command = command || log.entry(i).kind == raft::EntryKind::command;

@@ -105,7 +105,7 @@ SimNode* Faults::leader() {
   SimNode* newest = nullptr;
   for (SimNode* node : nodes_) {
     if (!node->leads()) continue;
-    if (newest == nullptr || node->driver().core().term() > newest->driver().core().term()) {
+    if (newest == nullptr || node->running().term() > newest->running().term()) {
       newest = node;
     }
   }
@@ -177,7 +177,7 @@ void Faults::pause(SimNode& node, Duration longest) {
   Duration length = draw_duration(random_, milliseconds(5), longest);
   // A leader that wakes up at about the end of its lease, or shortly before it would have to give
   // up, is the most dangerous.
-  const Duration lease = node.driver().core().timing().lease;
+  const Duration lease = node.running().timing().lease;
   const Duration close = draw_duration(random_, lease * 8 / 10, lease * 13 / 10);
   const Duration closer = draw_duration(random_, lease * 95 / 100, lease * 115 / 100);
   const std::uint64_t kind = random_.below(8);

@@ -43,7 +43,7 @@ void MemberChanges::change() {
   if (leader == nullptr) return;
   SimNode& node = *leader;
   replica::ChangeMembers event;
-  event.wanted = draw_wanted(node.driver().core().membership());
+  event.wanted = draw_wanted(node.running().membership());
   event.deadline = node.clock().now().promise + std::chrono::seconds(30);
   node.post(std::move(event));
   world_.used(FaultClass::membership);

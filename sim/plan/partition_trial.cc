@@ -75,10 +75,10 @@ void PartitionTrial::cut() {
 }
 
 bool PartitionTrial::electable(std::size_t node) const {
-  const raft::LogId own = nodes_[node]->driver().core().log().last();
+  const raft::LogId own = nodes_[node]->running().log_last();
   std::size_t votes = 0;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (both_ways(node, i) && !(own < nodes_[i]->driver().core().log().last())) ++votes;
+    if (both_ways(node, i) && !(own < nodes_[i]->running().log_last())) ++votes;
   }
   return votes > nodes_.size() / 2;
 }
@@ -94,7 +94,7 @@ SimNode* PartitionTrial::leader() const {
 void PartitionTrial::look() {
   found_ = leader();
   if (found_ != nullptr) {
-    term_ = found_->driver().core().term();
+    term_ = found_->running().term();
     outcome_ = TrialOutcome::stable;
     return;
   }
@@ -110,7 +110,7 @@ void PartitionTrial::look() {
 void PartitionTrial::finish() {
   if (found_ == nullptr) return;
   SimNode* const now = leader();
-  if (now == found_ && now->driver().core().term() == term_) return;
+  if (now == found_ && now->running().term() == term_) return;
   world_.fail("partition", fmt::format("{}: node {} led in term {}, and does not any more",
                                        describe(), found_->id().value(), term_.value()));
 }

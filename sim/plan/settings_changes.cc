@@ -33,10 +33,10 @@ void SettingsChanges::schedule_next() {
 void SettingsChanges::change() {
   const std::uint64_t drawn = random_.next();
   SimNode* const leader = some_leader(nodes_, drawn);
-  if (leader == nullptr) return;
-  const auto& agreed = leader->driver().core().membership().settings;
+  if (leader == nullptr || !all_can_read()) return;
+  const auto& agreed = leader->running().membership().settings;
   raft::GroupSettings newest;
-  newest.timing = leader->driver().core().timing();
+  newest.timing = leader->running().timing();
   if (agreed) newest = *agreed;
   replica::ChangeSettings event;
   event.edit = draw_edit(newest);
@@ -54,6 +54,15 @@ void SettingsChanges::change() {
   world_.used(FaultClass::settings);
   event.done = [this, number](const replica::SettingsResult& result) { answered(number, result); };
   leader->post(std::move(event));
+}
+
+// In production the leader asks the members for their builds before it proposes settings.
+bool SettingsChanges::all_can_read() const {
+  const UpgradePlan& upgrade = world_.plan.upgrade;
+  if (upgrade.earlier_percent == 0) return true;
+  return world_.queue.now() >= TrueInstant() + upgrade.over &&
+         std::none_of(nodes_.begin(), nodes_.end(),
+                      [](const SimNode* node) { return node->runs_earlier(); });
 }
 
 bool SettingsChanges::suits_all(const raft::GroupSettings& wanted) const {

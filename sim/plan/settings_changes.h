@@ -37,6 +37,7 @@ class SettingsChanges {
   raft::SettingsEdit draw_edit(const raft::GroupSettings& newest);
   void draw_one(raft::SettingsEdit& edit, const raft::GroupSettings& newest);
   /// Every node could renew its leases: else the group might have no leader.
+  bool all_can_read() const;
   bool suits_all(const raft::GroupSettings& wanted) const;
   void answered(std::uint64_t number, const replica::SettingsResult& result);
 

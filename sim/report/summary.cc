@@ -47,6 +47,8 @@ void each_count(See see, Reports&... reports) {
   see(reports.nodes.restarts...);
   see(reports.nodes.transfers_asked...);
   see(reports.nodes.transfers...);
+  see(reports.nodes.earlier_starts...);
+  see(reports.nodes.earlier_leaders...);
   see(reports.settings.asked...);
   see(reports.settings.refused...);
   see(reports.settings.done...);
@@ -80,6 +82,16 @@ void each_count(See see, Reports&... reports) {
 
 unsigned long long number(std::uint64_t n) {
   return n;
+}
+
+void print_nodes(const NodeCounts& n, std::uint64_t leader_changes, const SimOptions& options) {
+  std::printf(
+      "faults triggered %llu; restarts of nodes %llu; transfers asked for %llu, done %llu\n",
+      number(n.faults), number(n.restarts), number(n.transfers_asked), number(n.transfers));
+  if (options.earlier) {
+    std::printf("starts of the earlier version %llu, elections that it won %llu of %llu\n",
+                number(n.earlier_starts), number(n.earlier_leaders), number(leader_changes));
+  }
 }
 
 void print_settings(const SettingsCounts& g) {
@@ -160,10 +172,7 @@ void Summary::print(std::uint64_t findings, std::uint64_t died, const SimOptions
       "session), repetitions sent %llu, answered by the table %llu\n",
       number(c.opened), number(c.expired), number(c.writes), number(c.given_up),
       number(c.repetitions), number(c.repeated));
-  const NodeCounts& n = sum_.nodes;
-  std::printf(
-      "faults triggered %llu; restarts of nodes %llu; transfers asked for %llu, done %llu\n",
-      number(n.faults), number(n.restarts), number(n.transfers_asked), number(n.transfers));
+  print_nodes(sum_.nodes, sum_.leader_changes, options);
   print_settings(sum_.settings);
   const LeaseCounts& l = sum_.leases;
   std::printf(

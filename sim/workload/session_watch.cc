@@ -33,7 +33,7 @@ void SessionWatch::look(Watched& watched) const {
     watched.under_way = std::make_shared<std::size_t>(0);
   }
   std::optional<raft::Term> term;
-  if (node.leads()) term = node.driver().core().term();
+  if (node.leads()) term = node.running().term();
   const raft::PromiseInstant now = node.clock().now().promise;
   const std::vector<replica::SessionTable::Session> sessions =
       node.machine().present().sessions.list();

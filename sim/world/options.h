@@ -4,6 +4,7 @@
 #include <leasehold/sim/world/event_queue.h>
 #include <leasehold/sim/world/fault_class.h>
 #include <leasehold/sim/world/plan.h>
+#include <leasehold/sim/world/running_replica.h>
 #include <leasehold/story/record.h>
 
 #include <cstddef>
@@ -70,6 +71,8 @@ struct SimOptions {
   Reduction reduction;
   /// If set, this plan is run, and none is drawn. The seed is the plan's own.
   std::optional<Plan> plan;
+  /// If set, makes replicas of an earlier version, and the group is upgraded from it.
+  MakeReplica earlier;
   /// Only the oracles of the lease and the linearizability checker judge. Shows that a bug hurts
   /// readers, not only an internal rule.
   bool lease_oracles_only = false;

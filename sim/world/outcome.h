@@ -72,6 +72,8 @@ struct NodeCounts {
   std::uint64_t restarts = 0;
   std::uint64_t transfers_asked = 0;  ///< of some leader, at a time when there was one
   std::uint64_t transfers = 0;        ///< after which another node led
+  std::uint64_t earlier_starts = 0;   ///< of processes of an earlier version
+  std::uint64_t earlier_leaders = 0;  ///< elections that one of them won
 };
 
 /// What became of the settings of the group.

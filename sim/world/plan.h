@@ -64,6 +64,17 @@ struct SettingsPlan {
   Duration change_interval{0};
 };
 
+/// A group that is upgraded from an earlier version, with ways back (SimOptions::earlier).
+struct UpgradePlan {
+  /// Chance that a process which starts is of the earlier version. 0: none ever is.
+  std::uint64_t earlier_percent = 0;
+  /// Mean time between two restarts that may change a node's version.
+  Duration restart_interval{0};
+  /// From this time on, only processes of this version start, and those of the earlier one are
+  /// restarted. Before it the group's level stays as it is.
+  Duration over{0};
+};
+
 struct NodePlan {
   /// What the node is started with. Its drift bound may be smaller than the group's or larger; its
   /// clocks keep the larger one of the two.
@@ -143,6 +154,7 @@ struct Plan {
   FaultSet enabled;
   std::vector<NodePlan> nodes;
   SettingsPlan settings;
+  UpgradePlan upgrade;
   /// The first 3 or 5 nodes form the group; the others start empty, and may join it.
   std::size_t founders = 0;
   LinkPlan link;

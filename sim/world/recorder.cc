@@ -97,7 +97,8 @@ void Recorder::rates(const TraceLine& line) {
   sink_(changed);
   Watched* node = watched(changed.node);
   if (!node->node->up() || node->fresh) return;
-  node->watch.rates_changed(now(), node->node->driver().core(), node->node->clock().true_time());
+  const raft::Core* core = node->node->running().present_core();
+  if (core != nullptr) node->watch.rates_changed(now(), *core, node->node->clock().true_time());
 }
 
 // A link may be cut for several reasons at once.
@@ -145,11 +146,13 @@ void Recorder::event(const raft::Event& event) {
 void Recorder::turn(const SimNode& node) {
   Watched* seen = watched(node.id());
   if (seen == nullptr || !node.up()) return;
-  const raft::Core& core = node.driver().core();
+  const raft::Core* core = node.running().present_core();
+  // The story of an earlier version is its messages and events alone.
+  if (core == nullptr) return;
   const story::TrueTime& time = node.clock().true_time();
-  if (seen->fresh) seen->watch.started(now(), core, time);
+  if (seen->fresh) seen->watch.started(now(), *core, time);
   seen->fresh = false;
-  seen->watch.observe(now(), core, time);
+  seen->watch.observe(now(), *core, time);
 }
 
 void Recorder::answered(const SimNode& node, const Operation& operation, bool done, bool refused,

@@ -67,7 +67,7 @@ void SimApplier::finish() {
   if (ports_.witness == nullptr && world_.plan.snapshots.flushes && random_.chance(1, 8)) {
     ports_.machine.make_durable(ports_.machine.present());
   }
-  end(replica::complete(std::move(answer).value(), ports_.callers));
+  end(ports_.complete(std::move(answer).value()));
 }
 
 // At one instant the state machine has the new state, durably; at a later one the callers know.

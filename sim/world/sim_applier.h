@@ -2,6 +2,7 @@
 #pragma once
 
 #include <leasehold/node/witness_machine.h>
+#include <leasehold/replica/apply.h>
 #include <leasehold/replica/driver.h>
 #include <leasehold/sim/world/register_machine.h>
 #include <leasehold/sim/world/sim_disk.h>
@@ -22,9 +23,10 @@ class SimApplier : public replica::Applier {
     /// What install() installs.
     std::optional<StagedSnapshot>& staged;
     replica::LeaseView& view;
-    replica::Callers& callers;
     RunInProcess run;
     std::function<void(replica::Event)> post;
+    /// RunningReplica::complete().
+    std::function<replica::Applied(replica::AppliedEntries)> complete;
     /// Called with each call before anything is applied, and with each run after it.
     std::function<void(const std::vector<raft::Entry>&)> asked;
     std::function<void(const std::vector<raft::Entry>&)> applied;

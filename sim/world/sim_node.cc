@@ -70,9 +70,9 @@ SimNode::SimNode(World& world, Judge& judge, SimNetwork& network, raft::NodeId i
       disk_(world, id.value(), [this](const raft::PersistBatch& batch) { on_persist(batch); }),
       machine_(1000 * id.value(), history_limits(world.plan)) {}
 
-const replica::Driver& SimNode::driver() const {
+const RunningReplica& SimNode::running() const {
   LEASEHOLD_ASSERT(up());
-  return *process_->driver;
+  return *process_->replica;
 }
 
 const replica::LeaseView& SimNode::view() const {
@@ -94,14 +94,24 @@ replica::DriverOptions SimNode::driver_options() {
   return options;
 }
 
+void SimNode::draw_version() {
+  const UpgradePlan& plan = world_.plan.upgrade;
+  if (plan.earlier_percent == 0) return;
+  LEASEHOLD_ASSERT(world_.options.earlier);
+  const bool over = world_.queue.now() >= TrueInstant() + plan.over;
+  runs_earlier_ = !over && random_.below(100) < plan.earlier_percent;
+  if (runs_earlier_) ++world_.nodes.earlier_starts;
+}
+
 void SimNode::start() {
   LEASEHOLD_ASSERT(!up());
   if (disk_.exhausted() || !install_staged()) return;
   ++life_;
   if (incarnation_ != raft::Incarnation()) ++world_.nodes.restarts;
   incarnation_ = incarnation_.next();
+  draw_version();
   world_.trace.add(TraceKind::started, id_.value(), incarnation_.value(),
-                   applied_at_start().value());
+                   applied_at_start().value(), runs_earlier_ ? 1 : 0);
   make_process();
   judge_.on_start(*this);
   post(replica::Tick{});
@@ -124,19 +134,21 @@ void SimNode::make_process() {
       disk_.initial_state(founder ? founding_membership(world_.plan) : raft::Membership{});
   initial.applied = applied_at_start();
   const lease::Now now = clock_.now();
-  process_->driver = std::make_unique<replica::Driver>(
-      driver_options(), std::move(initial),
-      replica::Driver::Ports{*this, disk_, *process_->applier, *process_->snapshots, process_->view,
-                             process_->callers, *this},
-      now);
+  const RunningReplica::Ports ports{*this,          disk_, *process_->applier, *process_->snapshots,
+                                    process_->view, *this};
+  const MakeReplica make = runs_earlier_ ? world_.options.earlier : MakeReplica(make_replica);
+  process_->replica = make(driver_options(), std::move(initial), ports, now);
   process_->published = process_->view.load();
 }
 
 SimApplier::Ports SimNode::applier_ports(const RunInProcess& run) {
-  SimApplier::Ports ports{machine_, staged_, process_->view, process_->callers, run, {}, {}, {}, {},
+  SimApplier::Ports ports{machine_, staged_, process_->view, run, {}, {}, {}, {}, {},
                           {},       {},      nullptr};
   if (witness()) ports.witness = &witness_machine_;
   ports.post = [this](replica::Event event) { post(std::move(event)); };
+  ports.complete = [this](replica::AppliedEntries applied) {
+    return process_->replica->complete(std::move(applied));
+  };
   ports.asked = [this](const std::vector<raft::Entry>& entries) {
     judge_.on_apply_asked(*this, entries);
   };
@@ -219,15 +231,11 @@ void SimNode::crash(bool reboot) {
 void SimNode::count_crash() {
   SnapshotCounts& counts = world_.snapshots;
   const SimSnapshots& snapshots = *process_->snapshots;
-  bool sends = false;
-  for (const auto& [peer, progress] : driver().core().progress()) {
-    sends = sends || progress.state == raft::ProgressState::snapshot;
-  }
   if (process_->applier->installing()) {
     ++counts.crashes_installing;
   } else if (snapshots.receiving()) {
     ++counts.crashes_receiving;
-  } else if (snapshots.keeps() && sends) {
+  } else if (snapshots.keeps() && running().sends_snapshot()) {
     ++counts.crashes_sending;
   } else if (snapshots.taking()) {
     ++counts.crashes_taking;
@@ -371,7 +379,9 @@ void SimNode::on_event(const raft::Event& event) {
   world_.trace.add_event(event);
   judge_.on_event(*this, event);
   const auto* change = std::get_if<raft::RoleChanged>(&event.what);
-  if (change != nullptr && change->to == raft::Role::leader && on_elected_) on_elected_();
+  if (change == nullptr || change->to != raft::Role::leader) return;
+  if (runs_earlier_) ++world_.nodes.earlier_leaders;
+  if (on_elected_) on_elected_();
 }
 
 }  // namespace leasehold::sim

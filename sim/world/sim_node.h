@@ -1,13 +1,13 @@
 // One simulated machine: its clocks, its disk, its state machine, and the process that runs on it
-// while it is up: the production Driver.
+// while it is up: the production Driver, or one of an earlier version.
 #pragma once
 
 #include <leasehold/base/assert.h>
 #include <leasehold/node/witness_machine.h>
-#include <leasehold/replica/callers.h>
 #include <leasehold/replica/driver.h>
 #include <leasehold/sim/world/judge.h>
 #include <leasehold/sim/world/register_machine.h>
+#include <leasehold/sim/world/running_replica.h>
 #include <leasehold/sim/world/sim_applier.h>
 #include <leasehold/sim/world/sim_clock.h>
 #include <leasehold/sim/world/sim_disk.h>
@@ -56,15 +56,17 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   /// Whether a process runs here, frozen or not.
   bool up() const { return process_ != nullptr; }
   /// Of the running process. Asserts up().
-  const replica::Driver& driver() const;
+  const RunningReplica& running() const;
   const replica::LeaseView& view() const;
   /// What the view shows between two turns: only a turn changes it. Asserts up().
   const raft::LeaseState& published() const {
     LEASEHOLD_ASSERT(up());
     return process_->published;
   }
-  bool leads() const { return up() && driver().core().role() == raft::Role::leader; }
+  bool leads() const { return up() && running().role() == raft::Role::leader; }
   bool suspended() const { return suspended_; }
+  /// Whether the newest process is one of an earlier version.
+  bool runs_earlier() const { return runs_earlier_; }
   /// Whether it keeps only the log; its machine() then stays empty.
   bool witness() const { return world_.plan.nodes[id_.value() - 1].witness; }
   /// What its process begins with.
@@ -109,10 +111,9 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
  private:
   struct Process {
     replica::LeaseView view;
-    replica::Callers callers;
     std::unique_ptr<SimApplier> applier;
     std::unique_ptr<SimSnapshots> snapshots;
-    std::unique_ptr<replica::Driver> driver;
+    std::unique_ptr<RunningReplica> replica;
     std::deque<replica::Event> inbox;
     /// What the ordering thread takes in this turn; empty between turns.
     std::vector<replica::Event> batch;
@@ -140,6 +141,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   void on_event(const raft::Event& event) override;
 
   bool frozen() const { return suspended_ || !process_->paused.empty(); }
+  void draw_version();
   replica::DriverOptions driver_options();
   void make_process();
   bool install_staged();
@@ -175,6 +177,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   std::optional<StagedSnapshot> staged_;
   std::uint64_t life_ = 0;
   raft::Incarnation incarnation_;
+  bool runs_earlier_ = false;
   bool suspended_ = false;
   std::uint64_t suspends_ = 0;
   std::uint64_t pauses_ = 0;

@@ -87,19 +87,19 @@ bool SimNode::sleeps_before_acting(lease::Now now) {
 
 void SimNode::act(lease::Now now, std::vector<replica::Event>& batch) {
   const std::uint64_t life = life_;
-  process_->driver->handle_batch(now, batch);
+  process_->replica->handle_batch(now, batch);
   trace_lease();
   if (world_.recorder) world_.recorder->turn(*this);
   // A node whose storage has failed gives it no more work, and sends no more messages; what its
   // core still believes binds no other node.
-  if (!process_->driver->failure()) {
+  if (!process_->replica->failure()) {
     judge_.after_handle(*this);
-    const raft::Index commit = process_->driver->core().commit_index();
+    const raft::Index commit = process_->replica->commit_index();
     const raft::Index before = std::exchange(process_->commit, commit);
     if (commit > before && leads() && on_commit_) on_commit_(before);
   }
-  for (const std::function<void()>& complete : process_->driver->take_completions()) complete();
-  if (process_->driver->failure()) {
+  for (const std::function<void()>& complete : process_->replica->take_completions()) complete();
+  if (process_->replica->failure()) {
     // As in production: the process ends.
     process_->stopping = true;
     world_.trace.add(TraceKind::failed, id_.value());
@@ -124,7 +124,7 @@ void SimNode::trace_lease() {
 
 void SimNode::schedule_tick() {
   const TrueInstant due =
-      std::max(clock_.when(process_->driver->next_deadline()), world_.queue.now());
+      std::max(clock_.when(process_->replica->next_deadline()), world_.queue.now());
   if (due == TrueInstant::never() || due >= process_->tick_at) return;
   process_->tick_at = due;
   const std::uint64_t number = ++process_->tick_number;
@@ -139,7 +139,7 @@ void SimNode::schedule_tick() {
 void SimNode::tick_due(std::uint64_t number) {
   if (number != process_->tick_number) return;  // an earlier one was scheduled since
   process_->tick_at = TrueInstant::never();
-  if (clock_.now().promise >= process_->driver->next_deadline()) {
+  if (clock_.now().promise >= process_->replica->next_deadline()) {
     post(replica::Tick{});
   } else {
     schedule_tick();

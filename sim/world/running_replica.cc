@@ -1,0 +1,69 @@
+#include <leasehold/sim/world/running_replica.h>
+
+#include <algorithm>
+
+namespace leasehold::sim {
+namespace {
+
+class PresentReplica : public RunningReplica {
+ public:
+  PresentReplica(const replica::DriverOptions& options, raft::InitialState initial,
+                 const Ports& ports, lease::Now now)
+      : driver_(options, std::move(initial),
+                replica::Driver::Ports{ports.transport, ports.storage, ports.applier,
+                                       ports.snapshots, ports.view, callers_, ports.observer},
+                now) {}
+
+  void handle_batch(lease::Now now, std::vector<replica::Event>& events) override {
+    driver_.handle_batch(now, events);
+  }
+  std::vector<std::function<void()>> take_completions() override {
+    return driver_.take_completions();
+  }
+  raft::PromiseInstant next_deadline() const override { return driver_.next_deadline(); }
+  raft::Index applied() const override { return driver_.applied(); }
+  const std::optional<Error>& failure() const override { return driver_.failure(); }
+  replica::Applied complete(replica::AppliedEntries applied) override {
+    return replica::complete(std::move(applied), callers_);
+  }
+
+  raft::Role role() const override { return driver_.core().role(); }
+  raft::Term term() const override { return driver_.core().term(); }
+  raft::Index commit_index() const override { return driver_.core().commit_index(); }
+  raft::Index durable_index() const override { return driver_.core().durable_index(); }
+  const lease::Timing& timing() const override { return driver_.core().timing(); }
+  const raft::Membership& membership() const override { return driver_.core().membership(); }
+  raft::StoredPromise stored_promise() const override {
+    return driver_.core().hard_state().promise;
+  }
+  raft::PromiseInstant promise_until() const override { return driver_.core().promise().until(); }
+  raft::LogId log_base() const override { return driver_.core().log().base(); }
+  raft::LogId log_last() const override { return driver_.core().log().last(); }
+  std::optional<raft::Term> term_at(raft::Index index) const override {
+    return driver_.core().log().term_at(index);
+  }
+  raft::Membership membership_at(raft::Index index) const override {
+    return driver_.core().log().membership_at(index);
+  }
+  bool sends_snapshot() const override {
+    const raft::Peers& peers = driver_.core().progress();
+    return std::any_of(peers.begin(), peers.end(), [](const auto& peer) {
+      return peer.second.state == raft::ProgressState::snapshot;
+    });
+  }
+  const raft::Core* present_core() const override { return &driver_.core(); }
+
+ private:
+  replica::Callers callers_;
+  replica::Driver driver_;
+};
+
+}  // namespace
+
+std::unique_ptr<RunningReplica> make_replica(const replica::DriverOptions& options,
+                                             raft::InitialState initial,
+                                             const RunningReplica::Ports& ports, lease::Now now) {
+  return std::make_unique<PresentReplica>(options, std::move(initial), ports, now);
+}
+
+}  // namespace leasehold::sim
