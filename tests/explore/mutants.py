@@ -64,7 +64,7 @@ FOUND = [
     ("vote_not_durable", "--time 1 --first-election --restarts 1 --slow-disk --no-drift", 15),
     ("promise_tied_to_vote", "--time 3 --no-drift", 15),
     ("read_before_own_term", "--time 0 --proposals 1 --transfers 1 --reads 1 --no-drift", 18),
-    ("joint_left_early", "--sole --time 3 --changes 1 --no-drift --flights 5", 20),
+    ("joint_left_early", "--sole --time 3 --changes 1 --no-drift --flights 5", 21),
     ("view_after_messages", "--time 0 --proposals 1 --no-drift", 3),
     ("holder_clock_of_promises", "--time 3 --suspends 1 --no-drift", 5),
     ("chunk_reply_of_another_term", f"{LATE_CHUNK} --time 3 --no-drift", 5),
