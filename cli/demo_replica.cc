@@ -69,7 +69,7 @@ Result<std::string> own_program(const std::string& argv0) {
   while (!left.empty()) {
     const std::size_t colon = left.find(':');
     const std::string candidate = fmt::format("{}/{}", left.substr(0, colon), argv0);
-    if (access(candidate.c_str(), X_OK) == 0) return candidate;
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
     left = colon == std::string::npos ? "" : left.substr(colon + 1);
   }
   return Error{ErrorCode::not_found,

@@ -1,6 +1,7 @@
 #include <leasehold/kv/command_level.h>
 #include <leasehold/server/commands/user_change.h>
 #include <leasehold/server/front/replies.h>
+#include <leasehold/server/front/words.h>
 #include <leasehold/server/users/password.h>
 
 #include <fmt/format.h>
