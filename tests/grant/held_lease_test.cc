@@ -339,7 +339,7 @@ struct Endings {
 };
 Endings endings(const HolderTiming& timing, lease::Duration grace = lease::Duration(0)) {
   Endings all;
-  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 800; ++seed) {
     const Story::Ending one = Story(timing, kDriftPpm, seed, grace).run();
     all.least_left = std::min(all.least_left, one.left);
     all.least_left_of_bold_ones = std::min(all.least_left_of_bold_ones, one.left_of_a_bold_one);

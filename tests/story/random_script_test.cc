@@ -37,7 +37,7 @@ std::vector<Record> tell(std::uint64_t seed, bool lies) {
 }
 
 TEST(RandomScript, WhatMayHappenToAClusterNeverShowsTwoLeases) {
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     const std::vector<Record> records = tell(seed, false);
     std::string text;
     for (const Record& record : records) text += encode_record(record) + "\n";
@@ -50,7 +50,7 @@ TEST(RandomScript, WhatMayHappenToAClusterNeverShowsTwoLeases) {
 }
 
 TEST(RandomScript, ForgedMessagesStopNoNode) {
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) tell(seed, true);
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) tell(seed, true);
 }
 
 }  // namespace
