@@ -67,6 +67,7 @@ Simulator::Simulator(std::uint64_t seed, const SimOptions& options)
       session_clients_->node_died(*node);
       settings_changes_->node_died(*node);
     });
+    node->set_on_start([this] { faults_->keep_bounds(); });
   }
 }
 

@@ -15,11 +15,17 @@ namespace leasehold::sim {
 /// be as bad as that. The margin is the same the other way round: it may be used up as soon as it
 /// is asked for, and is relied upon when it is committed.
 ///
+/// Lease reads are switched off because the clocks are not to be relied upon: once that is
+/// committed and has reached every node that runs, they are as wrong as they like. Before he asks
+/// to switch lease reads on, the operator makes the clocks right.
+///
 /// A request of unknown outcome counts as asked for until a later term has committed an entry: then
 /// what it has made is committed, too, or lost.
 class AgreedNumbers {
  public:
-  explicit AgreedNumbers(const Ledger& ledger) : ledger_(ledger) {}
+  /// `drift_ppm_without_leases`: as in SettingsPlan.
+  AgreedNumbers(const Ledger& ledger, std::int64_t drift_ppm_without_leases)
+      : ledger_(ledger), drift_ppm_without_leases_(drift_ppm_without_leases) {}
 
   /// About to be sent to a node that leads. Returns the number of the request.
   std::uint64_t asked(const raft::SettingsEdit& edit);
@@ -28,6 +34,9 @@ class AgreedNumbers {
   /// Nobody knows.
   void lost(std::uint64_t request);
 
+  /// Lease reads are off at every node that runs, and nobody has asked to switch them on: the
+  /// clocks may be as wrong as SettingsPlan says.
+  bool without_leases() const;
   /// How far the clocks of this node may be off: the larger of what it was started with and what
   /// the group allows.
   std::int64_t drift_ppm(const SimNode& node) const;
@@ -38,6 +47,7 @@ class AgreedNumbers {
   struct Request {
     std::optional<std::int64_t> drift_ppm;
     std::optional<Duration> margin;
+    bool lease_reads = false;  ///< they are to be switched on
     /// Once its outcome is unknown: the entry was appended in this term or an earlier one.
     std::optional<raft::Term> term;
   };
@@ -46,6 +56,7 @@ class AgreedNumbers {
   }
 
   const Ledger& ledger_;
+  const std::int64_t drift_ppm_without_leases_;
   std::map<std::uint64_t, Request> requests_;
   std::uint64_t last_request_ = 0;
 };

@@ -7,7 +7,7 @@ namespace leasehold::sim {
 
 Oracles::Oracles(World& world)
     : ledger_(world),
-      numbers_(ledger_),
+      numbers_(ledger_, world.plan.settings.drift_ppm_without_leases),
       leader_leases_(world, ledger_, numbers_),
       view_order_(world),
       elections_(world, ledger_),

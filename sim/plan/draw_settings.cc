@@ -12,6 +12,7 @@ using std::chrono::milliseconds;
 
 /// Of the nodes, so that no two are started with the same numbers.
 constexpr int kAttempts = 64;
+constexpr std::int64_t kDriftWithoutLeases = 400'000;
 
 /// The flags of one node. In a group that has agreed on settings nothing depends on them but what
 /// the node's own clock is worth.
@@ -39,6 +40,16 @@ bool can_lead(lease::Timing timing, std::int64_t own_drift_ppm) {
   return timing.validate().ok();
 }
 
+/// The bound of some starts.
+std::int64_t draw_other_drift(Random& random, const lease::Timing& base, lease::Timing flags,
+                              bool any) {
+  const std::int64_t kept = flags.max_clock_drift_ppm;
+  const std::int64_t percent[] = {0, 10, 50, 100, 150, 200};
+  flags.max_clock_drift_ppm = base.max_clock_drift_ppm * percent[random.below(6)] / 100;
+  const bool fits = flags.validate().ok() && (any || can_lead(base, flags.max_clock_drift_ppm));
+  return fits ? flags.max_clock_drift_ppm : kept;
+}
+
 }  // namespace
 
 void draw_settings(const SimOptions& options, Plan& plan) {
@@ -46,20 +57,33 @@ void draw_settings(const SimOptions& options, Plan& plan) {
   const lease::Timing base = plan.nodes[0].timing;
   const bool agreed = random.chance(7, 8);
   const bool changes = random.chance(2, 3);
+  const std::uint64_t other_percent[] = {0, 20, 50};
+  const std::uint64_t other = other_percent[random.below(3)];
+  const bool wild = random.chance(1, 2);
   const std::int64_t interval_ms[] = {40, 80, 250, 1'000};
   const Duration interval = milliseconds(interval_ms[random.below(4)]);
   plan.settings.agreed = agreed;
   plan.settings.first.timing = base;
   plan.settings.first.lease_reads = true;
+  if (!options.drift_ppm) plan.settings.other_drift_percent = other;
+  // The leases of clients rely on the clocks of the nodes all the time.
+  const bool relied_upon =
+      options.lease_work || plan.leases.clients > 0 || plan.key_locks.clients > 0;
+  if (wild && !relied_upon && !options.drift_ppm) {
+    plan.settings.drift_ppm_without_leases = kDriftWithoutLeases;
+  }
   std::int64_t number = 0;
   for (NodePlan& node : plan.nodes) {
     lease::Timing flags = base;
+    // One in eight may be unable to renew a lease of the group in time.
+    const bool any = random.chance(1, 8);
     for (int i = 0; i < kAttempts; ++i) {
       const lease::Timing drawn = draw_flags(random, base, agreed);
-      if (!drawn.validate().ok() || !can_lead(base, drawn.max_clock_drift_ppm)) continue;
+      if (!drawn.validate().ok() || !(any || can_lead(base, drawn.max_clock_drift_ppm))) continue;
       flags = drawn;
       break;
     }
+    node.other_drift_ppm = draw_other_drift(random, base, flags, any);
     if (options.drift_ppm) flags.max_clock_drift_ppm = base.max_clock_drift_ppm;
     // Whatever was drawn, no two nodes have the same.
     flags.lease += microseconds(++number);
@@ -82,6 +106,7 @@ void draw_upgrade(const SimOptions& options, Plan& plan) {
   // The earlier version knows no agreed settings, and demanded of its operators that all nodes have
   // the same drift bound and margin.
   plan.settings.agreed = false;
+  plan.settings.other_drift_percent = 0;
   for (NodePlan& node : plan.nodes) {
     node.timing.max_clock_drift_ppm = plan.settings.first.timing.max_clock_drift_ppm;
     node.timing.margin = plan.settings.first.timing.margin;

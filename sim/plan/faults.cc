@@ -65,6 +65,7 @@ void Faults::start() {
 std::int64_t Faults::most_drift(const SimNode& node) const {
   const std::int64_t most = world_.plan.drift_ppm_max;
   if (world_.plan.drift_unbounded) return most;
+  if (oracles_.numbers().without_leases()) return oracles_.numbers().drift_ppm(node);
   return std::min(most, oracles_.numbers().drift_ppm(node));
 }
 

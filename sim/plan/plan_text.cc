@@ -74,6 +74,8 @@ void each_field(See& see, OnePlan& plan) {
   see("cut_demand_interval", plan.cut_demand_interval, kTime);
   see("settings.change_interval", plan.settings.change_interval, kTime);
   see("settings.agreed", plan.settings.agreed, kFlag);
+  see("settings.other_drift_percent", plan.settings.other_drift_percent, kPercent);
+  see("settings.drift_ppm_without_leases", plan.settings.drift_ppm_without_leases, kDrift);
   see("settings.lease_reads", plan.settings.first.lease_reads, kFlag);
   see("crash_at_send_ppm", plan.crash_at_send_ppm, kPpm);
   see("young_leader_percent", plan.young_leader_percent, kPercent);
@@ -156,6 +158,7 @@ void each_time(See& see, const std::string& prefix, OneTiming& timing) {
 template <class See, class OneNode>
 void each_node_field(See& see, OneNode& node) {
   each_time(see, "timing.", node.timing);
+  see("other_drift_ppm", node.other_drift_ppm, kDrift);
   see("witness", node.witness, kFlag);
   see("apply_min", node.apply_min, kTime);
   see("apply_max", node.apply_max, kTime);
@@ -313,6 +316,9 @@ class Reader {
 
 std::string wrong_node(const NodePlan& node, const Plan& plan) {
   if (const Result<void> valid = node.timing.validate(); !valid) return valid.error().message;
+  lease::Timing other = node.timing;
+  other.max_clock_drift_ppm = node.other_drift_ppm;
+  if (const Result<void> valid = other.validate(); !valid) return valid.error().message;
   if (node.apply_min > node.apply_max) return "`apply_min` is above `apply_max`";
   if (node.sync_max < plan.disk.sync_min) return "`sync_max` is below `disk.sync_min`";
   return "";

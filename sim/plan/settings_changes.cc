@@ -78,12 +78,15 @@ bool SettingsChanges::suits_all(const raft::GroupSettings& wanted) const {
 raft::SettingsEdit SettingsChanges::draw_edit(const raft::GroupSettings& newest) {
   const std::uint64_t parts = 1 + random_.below(3);
   const bool any = random_.chance(1, 12);
+  // Not every node could hold a lease.
+  const bool any_node = random_.chance(1, 6);
   raft::SettingsEdit edit;
   for (std::uint64_t i = 0; i < parts; ++i) {
     raft::SettingsEdit more = edit;
     draw_one(more, newest);
     const raft::GroupSettings wanted = more.applied_to(newest);
-    if (suits_all(wanted) || (any && !wanted.timing.validate().ok())) edit = more;
+    const bool valid = wanted.timing.validate().ok();
+    if (suits_all(wanted) || (any && !valid) || (any_node && valid)) edit = more;
   }
   if (!newest.lease_reads && random_.chance(1, 2)) edit.lease_reads = true;
   return edit;
@@ -93,15 +96,22 @@ void SettingsChanges::draw_one(raft::SettingsEdit& edit, const raft::GroupSettin
   const lease::Timing first = first_settings(world_.plan).timing;
   const Duration lease = edit.applied_to(newest).timing.lease;
   const std::uint64_t what = random_.below(16);
-  const std::int64_t percent[] = {50, 60, 75, 100, 125, 150, 100 * kSettingsGrowth};
+  const std::int64_t percent[] = {50, 60, 75, 100, 125, 150, 100 * kElectionGrowth};
   const std::int64_t scale = percent[random_.below(7)];
+  const std::int64_t steps[] = {10, 30, 300, 100 * kLeaseGrowth};
+  const std::int64_t step = steps[random_.below(4)];
   const std::int64_t drift[] = {0, 10, 50, 100, 150, 200};
   const std::int64_t drift_scale = drift[random_.below(6)];
   const std::int64_t margin_ms[] = {0, 1, 5, 10, 20, 50};
   const Duration margin = milliseconds(margin_ms[random_.below(6)]);
   const std::int64_t heartbeats = random_.between(5, 21);
   const std::int64_t round_trip_ms = random_.between(10, 61);
-  if (what < 5) {
+  if (what < 2) {
+    // By many times, with what has to be shorter than a short lease.
+    edit.lease = std::clamp(first.lease * step / 100, kSettingsLeaseMin, kSettingsLeaseMax);
+    edit.heartbeat = *edit.lease / heartbeats;
+    edit.max_round_trip = std::min(Duration(milliseconds(round_trip_ms)), *edit.lease / 10);
+  } else if (what < 5) {
     edit.lease = std::min(first.lease * scale / 100, kSettingsLeaseMax);
   } else if (what < 10) {
     // Clocks that break the bound break every bound.

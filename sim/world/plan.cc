@@ -29,7 +29,7 @@ raft::GroupSettings first_settings(const Plan& plan) {
 Duration Plan::lease_max() const {
   Duration longest = settings.agreed ? settings.first.timing.lease : Duration(0);
   if (enabled.has(FaultClass::settings)) {
-    const Duration grown = first_settings(*this).timing.lease * kSettingsGrowth;
+    const Duration grown = first_settings(*this).timing.lease * kLeaseGrowth;
     longest = std::max(longest, std::min(grown, kSettingsLeaseMax));
   }
   for (const NodePlan& node : nodes) longest = std::max(longest, node.timing.lease);
@@ -39,7 +39,7 @@ Duration Plan::lease_max() const {
 Duration Plan::election_timeout_max() const {
   Duration longest = settings.agreed ? settings.first.timing.election_timeout : Duration(0);
   if (enabled.has(FaultClass::settings)) {
-    longest = first_settings(*this).timing.election_timeout * kSettingsGrowth;
+    longest = first_settings(*this).timing.election_timeout * kElectionGrowth;
   }
   for (const NodePlan& node : nodes) longest = std::max(longest, node.timing.election_timeout);
   return longest;

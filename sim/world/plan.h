@@ -62,6 +62,10 @@ struct SettingsPlan {
   raft::GroupSettings first;
   /// Mean time between two changes.
   Duration change_interval{0};
+  /// Chance that a process is started with NodePlan::other_drift_ppm.
+  std::uint64_t other_drift_percent = 0;
+  /// While lease reads are off, the clocks keep to this only. 0: to what they always keep to.
+  std::int64_t drift_ppm_without_leases = 0;
 };
 
 /// A group that is upgraded from an earlier version, with ways back (SimOptions::earlier).
@@ -79,6 +83,9 @@ struct NodePlan {
   /// What the node is started with. Its drift bound may be smaller than the group's or larger; its
   /// clocks keep the larger one of the two.
   lease::Timing timing;
+  /// The bound that some starts are given in place of the one in `timing`: the operator has learned
+  /// more about the clock, which is worth that from then on.
+  std::int64_t other_drift_ppm = 0;
   /// Keeps the log and no state machine.
   bool witness = false;
   Duration apply_min{0};
@@ -205,8 +212,10 @@ struct Plan {
 };
 
 /// A change of the settings makes D, or the election timeout, at most this many times as long as it
-/// is in the first ones, and D at most this long.
-inline constexpr int kSettingsGrowth = 2;
+/// is in the first ones. D stays within these two.
+inline constexpr int kLeaseGrowth = 10;
+inline constexpr int kElectionGrowth = 2;
+inline constexpr Duration kSettingsLeaseMin = std::chrono::milliseconds(200);
 inline constexpr Duration kSettingsLeaseMax = std::chrono::seconds(6);
 /// The numbers that changes of the settings begin with.
 raft::GroupSettings first_settings(const Plan& plan);

@@ -68,7 +68,8 @@ SimNode::SimNode(World& world, Judge& judge, SimNetwork& network, raft::NodeId i
       clock_(world.queue, draw_origin(world.plan.seed, id.value(), 0),
              draw_origin(world.plan.seed, id.value(), 1)),
       disk_(world, id.value(), [this](const raft::PersistBatch& batch) { on_persist(batch); }),
-      machine_(1000 * id.value(), history_limits(world.plan)) {}
+      machine_(1000 * id.value(), history_limits(world.plan)),
+      timing_(world.plan.nodes[id.value() - 1].timing) {}
 
 const RunningReplica& SimNode::running() const {
   LEASEHOLD_ASSERT(up());
@@ -103,6 +104,14 @@ void SimNode::draw_version() {
   if (runs_earlier_) ++world_.nodes.earlier_starts;
 }
 
+void SimNode::draw_flags() {
+  const NodePlan& plan = world_.plan.nodes[id_.value() - 1];
+  const std::uint64_t percent = world_.plan.settings.other_drift_percent;
+  if (percent == 0) return;
+  timing_ = plan.timing;
+  if (random_.below(100) < percent) timing_.max_clock_drift_ppm = plan.other_drift_ppm;
+}
+
 void SimNode::start() {
   LEASEHOLD_ASSERT(!up());
   if (disk_.exhausted() || !install_staged()) return;
@@ -110,6 +119,8 @@ void SimNode::start() {
   if (incarnation_ != raft::Incarnation()) ++world_.nodes.restarts;
   incarnation_ = incarnation_.next();
   draw_version();
+  draw_flags();
+  if (on_start_) on_start_();
   world_.trace.add(TraceKind::started, id_.value(), incarnation_.value(),
                    applied_at_start().value(), runs_earlier_ ? 1 : 0);
   make_process();

@@ -75,7 +75,8 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   }
   /// Rises with each start and each crash.
   std::uint64_t life() const { return life_; }
-  const lease::Timing& timing() const { return world_.plan.nodes[id_.value() - 1].timing; }
+  /// What the newest process was started with.
+  const lease::Timing& timing() const { return timing_; }
 
   /// Does nothing on a machine whose disk is too full for any process.
   void start();
@@ -105,6 +106,8 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   void set_on_commit(std::function<void(raft::Index before)> on_commit) {
     on_commit_ = std::move(on_commit);
   }
+  /// Called before a process starts, when its timing() is known.
+  void set_on_start(std::function<void()> on_start) { on_start_ = std::move(on_start); }
   /// Called when the process has died.
   void set_on_death(std::function<void()> on_death) { on_death_ = std::move(on_death); }
 
@@ -142,6 +145,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
 
   bool frozen() const { return suspended_ || !process_->paused.empty(); }
   void draw_version();
+  void draw_flags();
   replica::DriverOptions driver_options();
   void make_process();
   bool install_staged();
@@ -177,6 +181,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   std::optional<StagedSnapshot> staged_;
   std::uint64_t life_ = 0;
   raft::Incarnation incarnation_;
+  lease::Timing timing_;
   bool runs_earlier_ = false;
   bool suspended_ = false;
   std::uint64_t suspends_ = 0;
@@ -184,6 +189,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   std::unique_ptr<Process> process_;
   std::function<void()> on_elected_;
   std::function<void(raft::Index before)> on_commit_;
+  std::function<void()> on_start_;
   std::function<void()> on_death_;
 };
 
