@@ -145,8 +145,8 @@ TEST(SimCommand, KeepGoingReportsEverySeed) {
 // Recording a run changes nothing, and the record can be read again and drawn.
 TEST(SimCommand, AStoryAndATraceLeaveTheRunAsItIs) {
   const std::string file = testing::TempDir() + "sim_command_test.jsonl";
-  const Outcome plain = run({"--seeds", "4..4", "--trace-hash", "--quiet"});
-  const Outcome told = run({"--seed", "4", "--trace-hash", "--quiet", "--story", "--trace", file});
+  const Outcome plain = run({"--seeds", "9..9", "--trace-hash", "--quiet"});
+  const Outcome told = run({"--seed", "9", "--trace-hash", "--quiet", "--story", "--trace", file});
   EXPECT_EQ(told.status, 0) << told.err;
   EXPECT_EQ(last_line(told.out), last_line(plain.out));
   for (const char* words : {" promises node ", "'s lease is extended to ", " acknowledged round ",
