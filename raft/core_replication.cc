@@ -201,8 +201,13 @@ void Core::Impl::handle_refusal(Progress& progress, const AppendReply& m) {
       progress.become_probe(base);
       break;
     case ProgressState::snapshot:
-      // The peer still lacks the base.
-      if (m.rejected_prev <= base && m.round > progress.snapshot_ended) progress.paused = false;
+      // The peer still lacks the base. One that has missed steps to a much longer D answers without
+      // a round: such an answer may be older than the end of the last sending, and costs another
+      // one.
+      if (m.rejected_prev <= base &&
+          (m.round > progress.snapshot_ended || m.round == lease::Round())) {
+        progress.paused = false;
+      }
       break;
     case ProgressState::probe: {
       if (m.rejected_prev != progress.next_index.prev()) break;  // not the probe that is out

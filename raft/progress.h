@@ -44,7 +44,7 @@ struct Progress {
   /// The one open intent, of entries or, in state `snapshot`, of a snapshot; 0 when there is none.
   std::uint64_t intent = 0;
   /// The round in which the last sending of a snapshot ended. The peer may hold by now what it
-  /// lacked before: only a refusal of a newer round asks for another snapshot.
+  /// lacked before: only a refusal of a newer round, or of none, asks for another snapshot.
   Round snapshot_ended;
   /// The newest commit index that was sent.
   Index sent_commit;

@@ -362,6 +362,30 @@ TEST(Settings, OfALongerDReachAMemberThatMissedThem) {
   EXPECT_GE(group.core(away).promise().until(), group.now().promise + ms(59'000));
 }
 
+// The steps are cut off as well, and the first snapshot that would bring them is lost.
+TEST(Settings, OfALongerDReachAMemberThatNeedsASecondSnapshot) {
+  Group group(3);
+  group.sends_snapshots = false;
+  const int leader = group.elect();
+  const int away = leader % 3 + 1;
+  agree(group, leader, settings());
+  group.isolate(away);
+  agree(group, leader, settings(numbers(10'000)));
+  agree(group, leader, settings(numbers(60'000)));
+  group.cut_log(leader, group.core(leader).commit_index());
+  group.heal();
+  group.run(ms(20'000));
+  const std::vector<SnapshotIntent>& intents = group.replica(leader).intents;
+  ASSERT_EQ(intents.size(), 1U);
+  group.core(leader).snapshot_ended(group.now(), intents[0]);
+  group.drain(leader);
+  group.run(ms(20'000));
+  ASSERT_EQ(intents.size(), 2U);
+  group.send_snapshot(leader, intents[1]);
+  group.run(ms(20'000));
+  EXPECT_EQ(group.core(away).timing(), numbers(60'000));
+}
+
 // The others never heard of the shorter D, and theirs is sixty times as long.
 TEST(Settings, OfAShorterDThatAreReplacedLockTheirNodeOutOfNothing) {
   Group group(3);
