@@ -1,3 +1,4 @@
+#include <leasehold/replica/callers.h>
 #include <leasehold/sim/world/running_replica.h>
 
 #include <algorithm>

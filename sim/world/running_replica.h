@@ -4,7 +4,6 @@
 #include <leasehold/net/transport.h>
 #include <leasehold/raft/core.h>
 #include <leasehold/replica/apply.h>
-#include <leasehold/replica/callers.h>
 #include <leasehold/replica/driver.h>
 
 #include <functional>

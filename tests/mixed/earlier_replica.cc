@@ -156,9 +156,7 @@ class EarlierReplica : public sim::RunningReplica,
   void discard() override { ports_.snapshots.discard(); }
 
   // Observer
-  void on_event(const old::raft::Event& event) override {
-    if (const auto translated = to_new(event)) ports_.observer.on_event(*translated);
-  }
+  void on_event(const old::raft::Event& event) override { ports_.observer.on_event(to_new(event)); }
 
   const Ports ports_;
   old::node::LeaseView view_;

@@ -255,7 +255,7 @@ namespace {
 
 /// The reasons and outcomes have the same order in both.
 struct EventOf {
-  using What = std::optional<decltype(raft::Event::what)>;
+  using What = decltype(raft::Event::what);
 
   What operator()(const old::raft::RoleChanged& e) const {
     return raft::RoleChanged{static_cast<raft::Role>(e.from), static_cast<raft::Role>(e.to),
@@ -317,16 +317,14 @@ struct EventOf {
 
 }  // namespace
 
-std::optional<raft::Event> to_new(const old::raft::Event& event) {
-  auto what = std::visit(EventOf{}, event.what);
-  if (!what) return std::nullopt;
+raft::Event to_new(const old::raft::Event& event) {
   raft::Event to;
   to.group = number<raft::GroupId>(event.group);
   to.node = number<raft::NodeId>(event.node);
   to.term = number<raft::Term>(event.term);
   to.at = {instant<raft::HolderInstant>(event.at.holder),
            instant<raft::PromiseInstant>(event.at.promise)};
-  to.what = *std::move(what);
+  to.what = std::visit(EventOf{}, event.what);
   return to;
 }
 

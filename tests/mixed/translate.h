@@ -51,8 +51,7 @@ raft::PersistBatch to_new(const old::raft::PersistBatch& batch);
 old::raft::InitialState to_old(const raft::InitialState& initial);
 old::node::DriverOptions to_old(const replica::DriverOptions& options);
 raft::ReceivedChunk to_new(const old::raft::ReceivedChunk& received);
-/// None: an event that says nothing to this code.
-std::optional<raft::Event> to_new(const old::raft::Event& event);
+raft::Event to_new(const old::raft::Event& event);
 /// Through the bytes of wire version 3. None: the receiver's codec refuses them, and its connection
 /// would end.
 std::optional<old::net::PeerMessage> to_old(const wire::PeerMessage& message);

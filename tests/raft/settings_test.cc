@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace leasehold::raft::test {
 namespace {
 
@@ -347,15 +349,21 @@ TEST(Settings, AShorterLeaseEndsNoPromiseEarly) {
   EXPECT_EQ(group.core(voter_id).hard_state().promise.duration, ms(1000));
 }
 
-// Node 3 misses two steps, so the last D is sixty times the one that it follows.
-TEST(Settings, OfALongerDReachAMemberThatMissedThem) {
-  Group group(3);
+/// (leader, away): the one that is away misses two steps, so the last D is sixty times the one that
+/// it follows.
+std::pair<int, int> miss_two_steps(Group& group) {
   const int leader = group.elect();
   const int away = leader % 3 + 1;
   agree(group, leader, settings());
   group.isolate(away);
   agree(group, leader, settings(numbers(10'000)));
   agree(group, leader, settings(numbers(60'000)));
+  return {leader, away};
+}
+
+TEST(Settings, OfALongerDReachAMemberThatMissedThem) {
+  Group group(3);
+  const auto [leader, away] = miss_two_steps(group);
   group.heal();
   group.run(ms(3000));
   EXPECT_EQ(group.core(away).timing(), numbers(60'000));
@@ -366,12 +374,7 @@ TEST(Settings, OfALongerDReachAMemberThatMissedThem) {
 TEST(Settings, OfALongerDReachAMemberThatNeedsASecondSnapshot) {
   Group group(3);
   group.sends_snapshots = false;
-  const int leader = group.elect();
-  const int away = leader % 3 + 1;
-  agree(group, leader, settings());
-  group.isolate(away);
-  agree(group, leader, settings(numbers(10'000)));
-  agree(group, leader, settings(numbers(60'000)));
+  const auto [leader, away] = miss_two_steps(group);
   group.cut_log(leader, group.core(leader).commit_index());
   group.heal();
   group.run(ms(20'000));
