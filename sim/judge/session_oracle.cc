@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace leasehold::sim {
 
 void SessionOracle::on_executed(raft::LogId id, const RegisterMachine::Command& command,
@@ -29,7 +31,8 @@ void SessionOracle::on_executed(raft::LogId id, const RegisterMachine::Command& 
                           known->second.value(), command.value));
 }
 
-// A clock of the nodes shows at most (1 + drift) of the time that has passed.
+// A clock of the nodes shows at most (1 + drift) of the time that has passed. While lease reads are
+// off it may be worth less than that.
 void SessionOracle::check_expiry(raft::LogId id, const RegisterMachine::Command& command,
                                  bool gone) {
   const auto session = sessions_.find(command.session);
@@ -39,7 +42,9 @@ void SessionOracle::check_expiry(raft::LogId id, const RegisterMachine::Command&
   ++expired_;
   const std::int64_t million = 1'000'000;
   const Duration idle_max = world_.plan.sessions.idle_max;
-  const Duration shortest = idle_max / (million + world_.plan.drift_ppm_max) * million;
+  const std::int64_t drift_ppm =
+      std::max(world_.plan.drift_ppm_max, world_.plan.settings.drift_ppm_without_leases);
+  const Duration shortest = idle_max / (million + drift_ppm) * million;
   const bool early = world_.queue.now() - seen.since < shortest;
   if (seen.activity == command.activity && !early) return;
   world_.fail("session_expiry",
