@@ -202,8 +202,8 @@ void Core::Impl::handle_refusal(Progress& progress, const AppendReply& m) {
       break;
     case ProgressState::snapshot:
       // The peer still lacks the base. One that has missed steps to a much longer D answers without
-      // a round: such an answer may be older than the end of the last sending, and costs another
-      // one.
+      // a round. Such an answer may be older than the end of the last sending: then the snapshot is
+      // sent once more than it has to be.
       if (m.rejected_prev <= base &&
           (m.round > progress.snapshot_ended || m.round == lease::Round())) {
         progress.paused = false;

@@ -32,7 +32,7 @@ void SessionOracle::on_executed(raft::LogId id, const RegisterMachine::Command& 
 }
 
 // A clock of the nodes shows at most (1 + drift) of the time that has passed. While lease reads are
-// off it may be worth less than that.
+// off, the drift may be larger than the group's bound.
 void SessionOracle::check_expiry(raft::LogId id, const RegisterMachine::Command& command,
                                  bool gone) {
   const auto session = sessions_.find(command.session);

@@ -212,8 +212,8 @@ struct Plan {
 };
 
 /// A change of the settings makes D, or the election timeout, at most this many times as long as it
-/// is in the first ones. No change makes D longer than the second of these two, and one by many
-/// times makes it no shorter than the first.
+/// is in the first ones. No change makes D longer than kSettingsLeaseMax. One that makes D many
+/// times as short stops at kSettingsLeaseMin.
 inline constexpr int kLeaseGrowth = 10;
 inline constexpr int kElectionGrowth = 2;
 inline constexpr Duration kSettingsLeaseMin = std::chrono::milliseconds(200);
