@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <rocksdb/status.h>
 
+#include <array>
+#include <optional>
+#include <span>
 #include <utility>
 
 namespace leasehold::kv {
@@ -12,6 +15,10 @@ namespace {
 constexpr std::uint8_t kRecordFormat = 1;
 /// The format of a value that is attached to a lease: builds without leases refuse it.
 constexpr std::uint8_t kLeasedFormat = 2;
+
+Error damaged(std::string_view what) {
+  return {ErrorCode::corrupted, fmt::format("the {} record is damaged", what)};
+}
 
 }  // namespace
 
@@ -25,28 +32,30 @@ std::string encode_record(std::initializer_list<std::uint64_t> numbers) {
 
 namespace {
 
-Result<Record> decode_record(std::string_view what, std::uint8_t expected, std::string_view& bytes,
-                             std::size_t count) {
-  const std::string name = fmt::format("the {} record ", what);
+/// Reads as many numbers as `numbers` has. Every read of a value comes through here, so an error is
+/// only worded when there is one.
+std::optional<Error> decode_numbers(std::string_view what, std::uint8_t expected,
+                                    std::string_view& bytes, std::span<std::uint64_t> numbers) {
   BigReader in(bytes);
   const std::uint8_t format = in.u8();
-  if (!in.ok()) return Error{ErrorCode::corrupted, name + "is empty"};
+  if (!in.ok()) return Error{ErrorCode::corrupted, fmt::format("the {} record is empty", what)};
   if (format != expected) {
     return Error{ErrorCode::unsupported_format,
-                 fmt::format("{}has format {}, this build knows {}: use a newer build", name,
-                             format, expected)};
+                 fmt::format("the {} record has format {}, this build knows {}: use a newer build",
+                             what, format, expected)};
   }
-  Record numbers(count, 0);
   for (std::uint64_t& number : numbers) number = in.u64();
-  if (!in.ok()) return Error{ErrorCode::corrupted, name + "is damaged"};
+  if (!in.ok()) return damaged(what);
   bytes = in.rest();
-  return numbers;
+  return std::nullopt;
 }
 
 }  // namespace
 
 Result<Record> decode_record(std::string_view what, std::string_view& bytes, std::size_t count) {
-  return decode_record(what, kRecordFormat, bytes, count);
+  Record numbers(count, 0);
+  if (auto error = decode_numbers(what, kRecordFormat, bytes, numbers)) return *std::move(error);
+  return numbers;
 }
 
 std::string encode_value_head(const Value& value) {
@@ -62,19 +71,17 @@ std::string encode_value_head(const Value& value) {
 Result<Value> decode_value(std::string_view bytes) {
   const bool leased = !bytes.empty() && bytes[0] == static_cast<char>(kLeasedFormat);
   std::string_view rest = bytes;
-  const auto numbers =
-      decode_record("value", leased ? kLeasedFormat : kRecordFormat, rest, leased ? 4 : 3);
-  if (!numbers) return numbers.error();
-  const Record& n = numbers.value();
-  return Value{Bytes(rest), n[0], n[1], n[2], grant::LeaseId(leased ? n[3] : 0)};
+  std::array<std::uint64_t, 4> n{};
+  auto error = leased ? decode_numbers("value", kLeasedFormat, rest, n)
+                      : decode_numbers("value", kRecordFormat, rest, std::span(n).first(3));
+  if (error) return *std::move(error);
+  return Value{Bytes(rest), n[0], n[1], n[2], grant::LeaseId(n[3])};
 }
 
 Result<Record> decode_whole_record(std::string_view what, std::string_view bytes,
                                    std::size_t count) {
   auto numbers = decode_record(what, bytes, count);
-  if (numbers && !bytes.empty()) {
-    return Error{ErrorCode::corrupted, fmt::format("the {} record is damaged", what)};
-  }
+  if (numbers && !bytes.empty()) return damaged(what);
   return numbers;
 }
 
