@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Measures one build of the program against another, by turns in one run: lease reads on one core and on two,
-writes, and the longest waits while the leadership is transferred by plan.
+writes one by one and under full load, and the longest waits while the leadership is transferred by plan.
 
   compare.py OLD [NEW]     programs; NEW is build/release/server/leasehold unless it is named
 
@@ -26,6 +26,7 @@ from sweeps import WARMUP, Sweeps, say
 KEYS = 1000
 VALUE_BYTES = 256
 TRANSFER_INTERVAL_S = 0.005
+LOADED_KEYS = 10000
 
 
 class Named(transfers.Leasehold):
@@ -58,7 +59,25 @@ def sweep(options, report, title, clusters, leaders, operation, operations, core
     report.series(f"{title}, new", sweeps.series["new"], "old", sweeps.series["old"])
 
 
-def waits(options, report, clusters):
+def loaded(options, rows, clusters, leaders):
+    """Full load: how long a block of pipelined writes takes, in ms. The store has every key from the first block on,
+    which nobody counts."""
+    say(f"writes under load: {LOADED_KEYS} keys, pipelined, {VALUE_BYTES}-byte values")
+    blocks = {name: [] for name in clusters}
+    for pair in range(options.loads + 1):
+        for name in sorted(clusters, reverse=pair % 2 == 1):
+            port = clusters[name].client_ports[leaders[name]]
+            took_ms = c.load(options.client.parent, "load", port, LOADED_KEYS, VALUE_BYTES) * 1000
+            if pair > 0:
+                blocks[name].append(Histogram([(took_ms, 1)]))
+    rows.append(row(f"{LOADED_KEYS} writes under load", blocks["old"], blocks["new"]))
+
+
+def row(what, old, new):
+    return (what, Histogram.merged(old).quantile(0.5), Histogram.merged(new).quantile(0.5), *compared(new, old))
+
+
+def waits(options, rows, clusters):
     """The longest waits of clients around each transfer, in ms."""
     systems = [Named(name, clusters[name]) for name in clusters]
     found = {}
@@ -69,10 +88,7 @@ def waits(options, report, clusters):
     for kind in ("read", "write"):
         blocks = {name: [Histogram([(ms, 1)]) for ms in found[f"{name}, {kind}"]] for name in clusters}
         pairs = min(map(len, blocks.values()))
-        old, new = blocks["old"][:pairs], blocks["new"][:pairs]
-        value, low, high = compared(new, old)
-        report.append((f"longest {kind} at a transfer", Histogram.merged(old).quantile(0.5),
-                       Histogram.merged(new).quantile(0.5), value, low, high))
+        rows.append(row(f"longest {kind} at a transfer", blocks["old"][:pairs], blocks["new"][:pairs]))
 
 
 def main():
@@ -84,6 +100,7 @@ def main():
     parser.add_argument("--pairs", type=int, default=20, help="of blocks (default: 20)")
     parser.add_argument("--reads", type=int, default=2000, help="of a block (default: 2000)")
     parser.add_argument("--writes", type=int, default=200, help="of a block (default: 200)")
+    parser.add_argument("--loads", type=int, default=20, help="pairs of blocks under load (default: 20)")
     parser.add_argument("--transfers", type=int, default=60, help="of each build (default: 60)")
     parser.add_argument("--blocks", type=int, default=4, help="of transfers (default: 4)")
     options = parser.parse_args()
@@ -91,7 +108,7 @@ def main():
         if not program.exists():
             parser.error(f"there is no {program}")
     sys.setswitchinterval(0.0002)
-    report, wait_rows = Report(), []
+    report, rows = Report(), []
     with tempfile.TemporaryDirectory(prefix="leasehold-compare-") as folder, contextlib.ExitStack() as stack:
         options.work = pathlib.Path(folder)
         clusters, leaders = {}, {}
@@ -105,10 +122,11 @@ def main():
         if os.cpu_count() > 1:
             sweep(options, report, "lease read, two cores", clusters, leaders, "get", options.reads, ([0], [1]))
         sweep(options, report, "write", clusters, leaders, "set", options.writes)
-        waits(options, wait_rows, clusters)
+        loaded(options, rows, clusters, leaders)
+        waits(options, rows, clusters)
     say("\n" + report.table())
     worse = [name for name, entry in report.results.items() if "ratio" in entry and entry["ratio"]["p50"]["low"] > 1]
-    for what, old, new, value, low, high in wait_rows:
+    for what, old, new, value, low, high in rows:
         say(f"- {what}: {old:.2f} ms old, {new:.2f} ms new, {value:.2f} [{low:.2f}, {high:.2f}]")
         if low > 1:
             worse.append(what)
