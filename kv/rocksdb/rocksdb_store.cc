@@ -122,7 +122,7 @@ Result<std::shared_ptr<const replica::Snapshot>> RocksdbStore::Impl::take_snapsh
 
 Result<void> RocksdbStore::Impl::install_snapshot(const replica::Snapshot& snapshot) {
   if (auto failed = failure()) return *failed;
-  LEASEHOLD_ASSERT(changes_.empty());
+  LEASEHOLD_ASSERT(touched_.empty());
   if (snapshot.last().value() < live().applied_.load()) {
     return Error{ErrorCode::invalid_argument,
                  fmt::format("the snapshot is of index {}, and index {} is applied",

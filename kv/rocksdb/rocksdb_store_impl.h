@@ -99,6 +99,8 @@ class RocksdbStore::Impl final : private Backend {
   Result<void> flush(Database& database);
 
   // rocksdb_store_writes.cc
+  void forget_touched();
+  Result<void> put_touched(rocksdb::WriteBatch& batch, StateSum& sum);
   Result<void> write_changes(const Counters& counters, raft::Index last);
   template <class Attempt>
   rocksdb::Status with_space(Database& database, const Attempt& attempt);
@@ -116,8 +118,10 @@ class RocksdbStore::Impl final : private Backend {
   void drop_successor();
 
   // rocksdb_store_reads.cc
+  /// `share` becomes that of the stored record.
   Result<std::optional<Value>> get(std::string_view key, rocksdb::DB& db,
-                                   const rocksdb::ReadOptions& options, KnownShares* shares) const;
+                                   const rocksdb::ReadOptions& options,
+                                   std::optional<StateSum>* share) const;
 
   Options options_;
   std::unique_ptr<Folder> folder_;
@@ -126,11 +130,19 @@ class RocksdbStore::Impl final : private Backend {
   std::atomic<Database*> live_{nullptr};
   /// Held while the live database is replaced, and by a thread that needs it for a long time.
   std::mutex replaced_;
-  /// What the commands of one apply() have changed so far; none: erased. apply()'s thread.
-  std::map<std::string, std::optional<Value>, std::less<>> changes_;
+  /// A key that the commands of one apply() have read or changed.
+  struct Touched {
+    bool changed = false;
+    std::optional<Value> value;     ///< if it was changed; none: erased
+    std::optional<StateSum> share;  ///< of the record that is stored, if it was read
+  };
+  using TouchedKeys = std::map<std::string, Touched, std::less<>>;
+  Touched& touch(std::string_view key);
+  /// apply()'s thread.
+  TouchedKeys touched_;
+  TouchedKeys::iterator last_touched_ = touched_.end();  ///< is written next, most of the time
   std::map<std::string, grant::FencingToken, std::less<>> fences_;
-  std::size_t changed_bytes_ = 0;  ///< of the values in changes_
-  KnownShares shares_;             ///< of the records that these commands have read
+  std::size_t changed_bytes_ = 0;  ///< of the values in touched_
   bool compare_ = false;           ///< the last one was CompareState
   Comparison comparison_;
   /// From another member: it takes the place of the live one when its index is to be applied.

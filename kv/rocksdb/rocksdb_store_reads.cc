@@ -21,13 +21,12 @@ Result<std::optional<Value>> RocksdbStore::Impl::get(std::string_view key) const
 
 Result<std::optional<Value>> RocksdbStore::Impl::get(std::string_view key, rocksdb::DB& db,
                                                      const rocksdb::ReadOptions& options,
-                                                     KnownShares* shares) const {
+                                                     std::optional<StateSum>* share) const {
   rocksdb::PinnableSlice bytes;
-  std::string whole_key = data_key(key);
+  const std::string whole_key = data_key(key);
   const rocksdb::Status status = db.Get(options, db.DefaultColumnFamily(), whole_key, &bytes);
-  if (shares != nullptr && (status.ok() || status.IsNotFound())) {
-    const StateSum share = share_of(whole_key, status, {bytes.data(), bytes.size()});
-    shares->insert_or_assign(std::move(whole_key), share);
+  if (share != nullptr && (status.ok() || status.IsNotFound())) {
+    *share = share_of(whole_key, status, {bytes.data(), bytes.size()});
   }
   if (status.IsNotFound()) return std::optional<Value>();
   if (!status.ok()) return fail(status_error("a read failed", status));

@@ -34,18 +34,38 @@ StateSum compared_sum(const Database& database, const Counters& counters) {
 // The evaluation's view: this apply()'s own changes, then the database.
 
 Result<std::optional<Value>> RocksdbStore::Impl::load(std::string_view key) {
-  const auto changed = changes_.find(key);
-  if (changed != changes_.end()) return changed->second;
-  return get(key, live().db(), rocksdb::ReadOptions(), &shares_);
+  Touched& touched = touch(key);
+  if (touched.changed) return touched.value;
+  return get(key, live().db(), rocksdb::ReadOptions(), &touched.share);
 }
 
 void RocksdbStore::Impl::put(std::string_view key, Value value) {
   changed_bytes_ += value.bytes.size();
-  changes_.insert_or_assign(std::string(key), std::move(value));
+  Touched& touched = touch(key);
+  touched.changed = true;
+  touched.value = std::move(value);
 }
 
 void RocksdbStore::Impl::erase(std::string_view key) {
-  changes_.insert_or_assign(std::string(key), std::nullopt);
+  Touched& touched = touch(key);
+  touched.changed = true;
+  touched.value.reset();
+}
+
+RocksdbStore::Impl::Touched& RocksdbStore::Impl::touch(std::string_view key) {
+  if (last_touched_ == touched_.end() || last_touched_->first != key) {
+    last_touched_ = touched_.lower_bound(key);
+    if (last_touched_ == touched_.end() || last_touched_->first != key) {
+      last_touched_ = touched_.emplace_hint(last_touched_, key, Touched());
+    }
+  }
+  return last_touched_->second;
+}
+
+void RocksdbStore::Impl::forget_touched() {
+  touched_.clear();
+  last_touched_ = touched_.end();
+  changed_bytes_ = 0;
 }
 
 Result<grant::FencingToken> RocksdbStore::Impl::fence(std::string_view key) {
@@ -97,8 +117,7 @@ std::vector<Bytes> RocksdbStore::Impl::apply(const std::vector<replica::Command>
     if (auto written = write_changes(counters, last); !written) failed = fail(written.error());
   }
   if (failed) {
-    changes_.clear();
-    shares_.clear();
+    forget_touched();
     events_.unstage();
     // It is unknown which writes of this call were made, so none of its results may be returned.
     replies.assign(commands.size(),
@@ -116,29 +135,41 @@ std::vector<Bytes> RocksdbStore::Impl::apply(const std::vector<replica::Command>
   return replies;
 }
 
-Result<void> RocksdbStore::Impl::write_changes(const Counters& counters, raft::Index last) {
-  rocksdb::WriteBatch batch;
-  // A batch in memory without limits takes every record.
-  for (const auto& [key, value] : changes_) {
-    if (!value) {
-      LEASEHOLD_ASSERT(batch.Delete(data_key(key)).ok());
+// Most of what is written: the sum moves here, without another look at the batch.
+Result<void> RocksdbStore::Impl::put_touched(rocksdb::WriteBatch& batch, StateSum& sum) {
+  std::string record;
+  for (const auto& [key, touched] : touched_) {
+    if (!touched.changed) continue;
+    const std::string whole_key = data_key(key);
+    if (touched.share) {
+      sum -= *touched.share;
+    } else if (const auto status = take_stored(whole_key, live().db(), sum); !status.ok()) {
+      return cannot_take_stored(status);
+    }
+    if (!touched.value) {
+      LEASEHOLD_ASSERT(batch.Delete(whole_key).ok());
       continue;
     }
-    const std::string whole_key = data_key(key);
-    const std::string head = encode_value_head(*value);
-    const rocksdb::Slice key_part(whole_key);
-    const rocksdb::Slice parts[] = {head, {value->bytes.data(), value->bytes.size()}};
-    LEASEHOLD_ASSERT(
-        batch.Put(rocksdb::SliceParts(&key_part, 1), rocksdb::SliceParts(parts, 2)).ok());
+    record = encode_value_head(*touched.value);
+    record += touched.value->bytes.view();
+    sum += record_sum(whole_key, record);
+    LEASEHOLD_ASSERT(batch.Put(whole_key, record).ok());
   }
+  return {};
+}
+
+Result<void> RocksdbStore::Impl::write_changes(const Counters& counters, raft::Index last) {
+  rocksdb::WriteBatch batch;
   Database& database = live();
   put_sessions(database.sessions_, batch);
   put_leases(database.leases_, batch);
   put_users(users_, batch);
   for (const auto& [key, token] : fences_) kv::put_fence(key, token, batch);
-  const auto sum = sum_after(database.sum_, batch, shares_, database.db());
+  auto sum = sum_after(database.sum_, batch, database.db());
   if (!sum) return sum.error();
+  if (auto put = put_touched(batch, sum.value()); !put) return put.error();
   put_sum({last.value(), sum.value()}, batch);
+  // A batch in memory without limits takes every record.
   LEASEHOLD_ASSERT(batch
                        .Put(std::string(kCountersKey),
                             encode_record({last.value(), counters.revision, counters.keys}))
@@ -149,9 +180,7 @@ Result<void> RocksdbStore::Impl::write_changes(const Counters& counters, raft::I
       with_space(database, [&] { return database.db().Write(options, &batch); });
   if (!status.ok()) return status_error("a write failed", status);
   database.sum_ = sum.value();
-  changes_.clear();
-  changed_bytes_ = 0;
-  shares_.clear();
+  forget_touched();
   fences_.clear();
   database.sessions_.saved();
   database.leases_.saved();

@@ -14,36 +14,21 @@ std::string_view view(const rocksdb::Slice& slice) {
 /// Moves a sum over the records of a batch.
 class Mover final : public rocksdb::WriteBatch::Handler {
  public:
-  Mover(StateSum before, const KnownShares& known, rocksdb::DB& db)
-      : sum_(before), known_(known), db_(db) {}
+  Mover(StateSum before, rocksdb::DB& db) : sum_(before), db_(db) {}
 
   rocksdb::Status PutCF(std::uint32_t /*family*/, const rocksdb::Slice& key,
                         const rocksdb::Slice& value) override {
     if (!is_summed(view(key))) return rocksdb::Status::OK();
     sum_ += record_sum(view(key), view(value));
-    return take_old(key);
+    return take_stored(view(key), db_, sum_);
   }
   rocksdb::Status DeleteCF(std::uint32_t /*family*/, const rocksdb::Slice& key) override {
-    return is_summed(view(key)) ? take_old(key) : rocksdb::Status::OK();
+    return is_summed(view(key)) ? take_stored(view(key), db_, sum_) : rocksdb::Status::OK();
   }
   const StateSum& sum() const { return sum_; }
 
  private:
-  rocksdb::Status take_old(const rocksdb::Slice& key) {
-    const auto known = known_.find(view(key));
-    if (known != known_.end()) {
-      sum_ -= known->second;
-      return rocksdb::Status::OK();
-    }
-    rocksdb::PinnableSlice old;
-    const rocksdb::Status found =
-        db_.Get(rocksdb::ReadOptions(), db_.DefaultColumnFamily(), key, &old);
-    sum_ -= share_of(view(key), found, view(old));
-    return found.IsNotFound() ? rocksdb::Status::OK() : found;
-  }
-
   StateSum sum_;
-  const KnownShares& known_;
   rocksdb::DB& db_;
 };
 
@@ -57,11 +42,22 @@ StateSum share_of(std::string_view key, const rocksdb::Status& found, std::strin
   return found.ok() ? record_sum(key, value) : StateSum{};
 }
 
-Result<StateSum> sum_after(StateSum before, const rocksdb::WriteBatch& batch,
-                           const KnownShares& known, rocksdb::DB& db) {
-  Mover mover(before, known, db);
+rocksdb::Status take_stored(std::string_view key, rocksdb::DB& db, StateSum& sum) {
+  rocksdb::PinnableSlice old;
+  const rocksdb::Status found =
+      db.Get(rocksdb::ReadOptions(), db.DefaultColumnFamily(), {key.data(), key.size()}, &old);
+  sum -= share_of(key, found, view(old));
+  return found.IsNotFound() ? rocksdb::Status::OK() : found;
+}
+
+Error cannot_take_stored(const rocksdb::Status& status) {
+  return status_error("cannot read what a write replaces", status);
+}
+
+Result<StateSum> sum_after(StateSum before, const rocksdb::WriteBatch& batch, rocksdb::DB& db) {
+  Mover mover(before, db);
   const rocksdb::Status status = batch.Iterate(&mover);
-  if (!status.ok()) return status_error("cannot read what a write replaces", status);
+  if (!status.ok()) return cannot_take_stored(status);
   return mover.sum();
 }
 

@@ -10,9 +10,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
-#include <string>
 #include <string_view>
 
 namespace leasehold::kv {
@@ -23,19 +21,18 @@ struct KeptSum {
   StateSum sum;
 };
 
-/// The shares of records of data as they stood before a batch, by the database's key.
-using KnownShares = std::map<std::string, StateSum, std::less<>>;
-
 /// Whether the record is of the replicated state: not what belongs to this node, and no counter.
 bool is_summed(std::string_view key);
 /// The share of a stored record; nothing if there is none.
 StateSum share_of(std::string_view key, const rocksdb::Status& found, std::string_view value);
 
+/// Takes away the share of what is stored in `db`, so damage to it stays in the sum.
+rocksdb::Status take_stored(std::string_view key, rocksdb::DB& db, StateSum& sum);
+Error cannot_take_stored(const rocksdb::Status& status);
+
 /// The sum after `batch`, which puts or deletes no key twice. Reads from `db` each record that it
-/// replaces and that `known` does not have: what is stored is taken away, so damage to it stays in
-/// the sum. Errors: io, corrupted.
-Result<StateSum> sum_after(StateSum before, const rocksdb::WriteBatch& batch,
-                           const KnownShares& known, rocksdb::DB& db);
+/// replaces. Errors: io, corrupted.
+Result<StateSum> sum_after(StateSum before, const rocksdb::WriteBatch& batch, rocksdb::DB& db);
 /// Adds the record of the sum.
 void put_sum(const KeptSum& kept, rocksdb::WriteBatch& batch);
 /// None: the record is missing, or of a version that this build does not know. Errors: corrupted,
