@@ -8,7 +8,8 @@ they get only what nobody else wants of the processors (SCHED_IDLE), and what th
 takes the rest of them.
 
 The control tells how much of the difference is the machine's: the same attack hits another node, a
-group of its own.
+group of its own. The good client may wait for twice as long as without an attack, or for a quarter
+longer than in the control.
 
 With --tls the peers have certificates, the good client speaks TLS, and the attack goes to both ports: see
 hostile_tls.py. Then a further attack opens TLS connections at a fixed rate (--handshakes)."""
@@ -36,6 +37,8 @@ PIPELINE = 50
 RESIDENT_MAX = 400 << 20
 INTERVAL_US = 500
 RATIO_MAX = 2
+# Of what it has while the same attack hits another node: where both share few processors, that alone may be more.
+BESIDE_MAX = 1.25
 # Measurements of a round without an attack, and as many while another node is attacked.
 CALM = 3
 
@@ -150,7 +153,7 @@ def judge(options, calm, control, hostile, attack_name="the node is attacked",
         normal, other, own = (median(m, what) for m in (calm, control, hostile))
         print(f"{what} of a GET: {own:.3f} ms while {attack_name}, {normal:.3f} ms without "
               f"({own / normal:.2f} times), {other:.3f} ms while {control_name}")
-        limit = max(RATIO_MAX * normal * options.slack, floor * options.slack)
+        limit = max(RATIO_MAX * normal, BESIDE_MAX * other, floor) * options.slack
         check(own <= limit, f"the good client suffers: {what} {own:.3f} ms, not {limit:.3f} ms")
 
 
