@@ -332,7 +332,8 @@ void TcpConnection::read() {
     counters_.bytes_received += bytes;
     taken += std::max(bytes, kBytesPerRead);
     if (!take_frames(std::string_view(scratch_.data(), bytes))) return;
-    if (!stream_ && bytes < scratch_.size()) break;
+    // Then the socket has no more, or becomes readable again.
+    if (stream_ ? !stream_->has_pending() : bytes < scratch_.size()) break;
   }
   if (closed()) return;
   // What TLS has read already does not make the socket readable again.

@@ -145,8 +145,9 @@ Context::Context(Side side, bool of_peers)
   // off unseen.
   SSL_CTX_set_options(
       native_, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
-  SSL_CTX_set_mode(native_, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                                SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_mode(native_, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  // Of many clients, most are idle. The few peers never are, and their buffers stay.
+  if (!of_peers) SSL_CTX_set_mode(native_, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_read_ahead(native_, 1);
   SSL_CTX_set_timeout(native_, kSessionSeconds);
   const auto* protocol = reinterpret_cast<const unsigned char*>(kPeerProtocol.data());
