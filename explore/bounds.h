@@ -27,6 +27,7 @@ struct Bounds {
   std::uint8_t changes = 0;   ///< of the members
   std::uint8_t settings = 0;  ///< changes of D, or of the bound on the drift
   std::uint8_t suspends = 0;  ///< machines that sleep, and may wake again
+  std::uint8_t notices = 0;   ///< that an earlier process of another node has ended
   std::uint8_t wipes = 0;     ///< nodes that lose their directory and begin with an empty one
   std::uint8_t cuts =
       0;  ///< of a log, behind what is committed: a node that lacks it gets a snapshot

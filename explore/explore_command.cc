@@ -35,6 +35,7 @@ const char* const kExploreUsage =
     "                      wrong when 25 % is committed (default 0)\n"
     "  --sole              a change may also remove all but the leader\n"
     "  --suspends N        machines that sleep, and may wake (default 0)\n"
+    "  --notices N         that an earlier process of another node has ended (default 0)\n"
     "  --wipes N           nodes that start again in an empty directory (default 0)\n"
     "  --cuts N            logs that are cut behind what is committed; a node that lacks it\n"
     "                      gets a snapshot (default 0)\n"
@@ -97,6 +98,7 @@ bool set_number(const std::string& name, std::uint64_t value, Arguments& argumen
                                                          {"--changes", &b.changes},
                                                          {"--suspends", &b.suspends},
                                                          {"--wipes", &b.wipes},
+                                                         {"--notices", &b.notices},
                                                          {"--cuts", &b.cuts},
                                                          {"--settings", &b.settings},
                                                          {"--agreed", &b.agreed_percent},

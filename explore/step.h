@@ -20,6 +20,7 @@ enum class StepKind : std::uint8_t {
   transfer,   ///< from `node` to node `what`
   change,     ///< of the members by `node`: see World::kAllVote
   settings,   ///< of the group by `node`: see World::kShorter
+  notice,     ///< to `node`: an earlier process of another has ended; what = World::notice_of()
   suspend,    ///< the machine of `node` sleeps
   wake,       ///< and wakes
   wipe,       ///< `node` starts again, in an empty directory

@@ -66,7 +66,7 @@ void World::begin(const Bounds& bounds) {
   // A beginning has no limits, and its clocks run at the true rate.
   for (std::uint8_t* left : {&left_.time, &left_.restarts, &left_.duplicates, &left_.proposals,
                              &left_.reads, &left_.transfers, &left_.changes, &left_.suspends,
-                             &left_.wipes, &left_.cuts, &left_.settings}) {
+                             &left_.wipes, &left_.cuts, &left_.settings, &left_.notices}) {
     *left = 255;
   }
   left_.sole = true;
@@ -182,10 +182,21 @@ void World::add_node_steps(std::size_t i, std::vector<Step>& steps) const {
   if (clock(i).promise >= node.core->next_deadline()) add(StepKind::tick);
   if (left_.slow_disk && !node.unsynced.empty()) add(StepKind::sync);
   if (left_.restarts > 0) add(StepKind::restart);
+  if (left_.notices > 0) add_notices(i, steps);
   if (left_.suspends > 0) add(StepKind::suspend);
   if (left_.wipes > 0) add(StepKind::wipe);
   if (left_.cuts > 0 && end_of_cut(i) > node.core->log().base().index) add(StepKind::cut);
   if (node.core->role() == raft::Role::leader) add_leader_steps(i, steps);
+}
+
+/// Of any process but the present ones, once or again, however late.
+void World::add_notices(std::size_t i, std::vector<Step>& steps) const {
+  for (std::size_t other = 0; other < size(); ++other) {
+    const std::uint64_t present = at(other).options.incarnation.value();
+    for (std::uint64_t k = 1; k < present && other != i; ++k) {
+      steps.push_back({StepKind::notice, byte(i), notice_of(other, k)});
+    }
+  }
 }
 
 /// What the core allows to cut: it is committed and durable.
@@ -272,6 +283,9 @@ std::string World::describe(const Step& step) const {
                          name(step.what - kNodesMax));
     case StepKind::settings:
       return fmt::format("{} is asked for other settings: {}", node, settings_name(step.what));
+    case StepKind::notice:
+      return fmt::format("{} learns that process {} of {} has ended", node,
+                         step.what / kNodesMax + 1, name(step.what % kNodesMax));
     case StepKind::suspend: return fmt::format("the machine of {} sleeps", node);
     case StepKind::wake: return fmt::format("the machine of {} wakes", node);
     case StepKind::wipe: return node + " starts again in an empty directory";
@@ -316,6 +330,9 @@ std::string World::text(const Step& step) const {
       if (step.what < kNodesMax) return fmt::format("change {}: remove {}", node, name(step.what));
       return fmt::format("change {}: learner {}", node, name(step.what - kNodesMax));
     case StepKind::settings: return fmt::format("settings {}: {}", node, settings_name(step.what));
+    case StepKind::notice:
+      return fmt::format("notice {}: {}.{}", node, name(step.what % kNodesMax),
+                         step.what / kNodesMax + 1);
     case StepKind::suspend: return "suspend " + node;
     case StepKind::wake: return "wake " + node;
     case StepKind::wipe: return "wipe " + node;

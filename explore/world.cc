@@ -192,6 +192,11 @@ void World::act(const Step& step, const story::Sink& sink) {
       --left_.wipes;
       wipe(i, sink);
       return;
+    case StepKind::notice:
+      --left_.notices;
+      notice(step, sink);
+      drain(i, sink);
+      return;
     case StepKind::tick:
     case StepKind::sync:
     case StepKind::propose:
@@ -205,6 +210,19 @@ void World::act(const Step& step, const story::Sink& sink) {
       return;
   }
   LEASEHOLD_UNREACHABLE();
+}
+
+void World::notice(const Step& step, const story::Sink& sink) {
+  const std::size_t other = step.what % kNodesMax;
+  const raft::CoreOptions& ended = at(other).options;
+  const raft::Incarnation incarnation(step.what / kNodesMax + std::uint64_t{1});
+  if (sink) {
+    story::Record told = record(story::Kind::notice, step.node);
+    told.peer = ended.id;
+    told.number = incarnation.value();
+    sink(told);
+  }
+  own(step.node).core->ended(clock(step.node), {ended.id, ended.uuid, {incarnation, 0}});
 }
 
 /// What a clock, a disk or a caller asks of the core of one node.

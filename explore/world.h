@@ -44,6 +44,11 @@ class World {
   /// wrong by it.
   static constexpr std::uint8_t kShorter = 0, kLonger = 1, kNoDrift = 2, kDrift = 3;
 
+  /// Process `incarnation` of node `i`, in Step::what. There are fewer than 50.
+  static std::uint8_t notice_of(std::size_t i, std::uint64_t incarnation) {
+    return static_cast<std::uint8_t>((incarnation - 1) * kNodesMax + i);
+  }
+
   /// The state at the end of `bounds.beginning`, or where that could not go on.
   explicit World(const Bounds& bounds);
   /// Why the beginning could not go on: "step 3, `tick 2`, is not possible then, but: pass, ...".
@@ -110,7 +115,7 @@ class World {
     NodeId from;
     NodeId to;
     std::shared_ptr<const raft::Message> message;
-    raft::Uuid uuid;  ///< of the sender's directory
+    raft::Peer sender;
     Proof proof;
     raft::Fingerprint print;
   };
@@ -139,6 +144,7 @@ class World {
   bool repeated(std::size_t flight) const;
   bool among(const Flight& flight, std::uint8_t group) const;
   bool awake(NodeId id) const;
+  void add_notices(std::size_t i, std::vector<Step>& steps) const;
   void add_settings(std::size_t i, std::vector<Step>& steps) const;
   void add_rates(std::vector<Step>& steps) const;
   Index end_of_cut(std::size_t i) const;
@@ -153,6 +159,7 @@ class World {
   void drop(std::size_t flight);
   std::uint8_t true_rates() const;
   void set_rates(std::uint8_t which, const story::Sink& sink);
+  void notice(const Step& step, const story::Sink& sink);
   void read(std::size_t i, const story::Sink& sink);
   void change(std::size_t i, std::size_t what);
   raft::GroupSettings settings(std::size_t i) const;

@@ -74,7 +74,7 @@ void World::hear(const Flight& flight, const story::Sink& sink) {
     sink(story::record_of(now_, story::Kind::delivered, flight.to, flight.from, *flight.message));
   }
   Node& node = own(i);
-  node.core->step(clock(i), {flight.from, flight.uuid}, *flight.message);
+  node.core->step(clock(i), flight.sender, *flight.message);
   if (const auto* reply = std::get_if<raft::SnapshotReply>(flight.message.get())) {
     // A snapshot here is one chunk: it was taken, or refused.
     const auto intent =
@@ -118,10 +118,12 @@ void World::send(std::size_t i, NodeId to, raft::Message message, const Proof& p
   Flight flight;
   flight.from = id_of(i);
   flight.to = to;
-  flight.uuid = at(i).options.uuid;
+  const raft::CoreOptions& options = at(i).options;
+  flight.sender = {options.id, options.uuid, {options.incarnation, 0}};
   flight.proof = proof;
   flight.print.add(flight.from.value() * 16 + to.value());
-  flight.print.add(flight.uuid.low * 2 + (proof.promised ? 1 : 0));
+  flight.print.add(options.uuid.low * 2 + (proof.promised ? 1 : 0));
+  flight.print.add(options.incarnation.value());
   raft::add_message(message, flight.print);
   flight.message = std::make_shared<const raft::Message>(std::move(message));
   flights_.push_back(std::move(flight));

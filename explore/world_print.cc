@@ -30,7 +30,7 @@ raft::Fingerprint World::fingerprint() const {
   print.add(rates_);
   for (const std::uint8_t left :
        {left_.time, left_.restarts, left_.duplicates, left_.proposals, left_.reads, left_.transfers,
-        left_.changes, left_.suspends, left_.wipes, left_.cuts, left_.settings}) {
+        left_.changes, left_.suspends, left_.wipes, left_.cuts, left_.settings, left_.notices}) {
     print.add(left);
   }
   print.add((left_.drift ? 1U : 0U) + (trusted_ ? 2U : 0U));

@@ -88,6 +88,8 @@ wire::Hello TcpTransport::Impl::my_hello(raft::NodeId to, wire::Purpose purpose)
   hello.address = address_;
   hello.membership = membership_;
   hello.witness = options_.witness;
+  hello.place = options_.place;
+  hello.end_commitment = options_.end_commitment;
   return hello;
 }
 
@@ -191,7 +193,8 @@ void TcpTransport::Impl::let_in_dialled(TcpConnection& connection, const wire::H
   link->history.let_in(hello);
   forgive_later(*link);
   if (&connection.guard() != guard_.get()) renew(*link);
-  if (callbacks_.on_peer) callbacks_.on_peer(hello.from, hello.uuid, hello.incarnation);
+  if (callbacks_.on_met) callbacks_.on_met(hello);
+  if (callbacks_.on_peer) callbacks_.on_peer(wire::peer_of(hello));
 }
 
 void TcpTransport::Impl::let_in_accepted(TcpConnection& connection, const wire::Hello& hello) {
@@ -222,6 +225,7 @@ void TcpTransport::Impl::let_in_accepted(TcpConnection& connection, const wire::
   connection.flush();
   ++counters_.accepts;
   if (for_snapshots) return;
+  if (callbacks_.on_met) callbacks_.on_met(hello);
 
   // It is alive, so dial back at once, without a pause. A connection to an earlier process of it,
   // or an attempt that began before it came back, would be noticed only later.

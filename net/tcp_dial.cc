@@ -73,8 +73,17 @@ Result<void> TcpTransport::Impl::listen() {
     acceptor_.close(ignored);
     return cannot_listen(options_.listen, error);
   }
-  port_ = acceptor_.local_endpoint(error).port();
+  const Tcp::endpoint at = acceptor_.local_endpoint(error);
+  bound_ = {at.address().to_string(), at.port()};
   return {};
+}
+
+std::optional<HostPort> TcpTransport::Impl::reached(raft::NodeId peer) const {
+  const Link* const link = find(peer);
+  if (link == nullptr || !link->up) return std::nullopt;
+  Result<HostPort> end = parse_address(link->out->address());
+  if (!end.ok()) return std::nullopt;
+  return std::move(end).value();
 }
 
 void TcpTransport::Impl::accept() {

@@ -45,7 +45,9 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
 
   bool connected(raft::NodeId peer) const;
   std::size_t queued_bytes(raft::NodeId peer) const;
-  std::uint16_t port() const { return port_; }
+  std::uint16_t port() const { return bound_.port; }
+  const HostPort& bound() const { return bound_; }
+  std::optional<HostPort> reached(raft::NodeId peer) const;
   const TcpCounters& counters() const { return counters_; }
 
  private:
@@ -176,7 +178,7 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
   raft::LogId membership_;
   Tcp::acceptor acceptor_;
   asio::steady_timer accept_pause_;
-  std::uint16_t port_ = 0;
+  HostPort bound_;
   bool beyond_loopback_ = false;  ///< start() has bound such an address
   Links links_;
   /// Those for snapshots; each peer here is in links_ too.

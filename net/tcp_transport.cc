@@ -321,8 +321,7 @@ void TcpTransport::Impl::on_message(TcpConnection& connection, const wire::Frame
   }
   ++counters_.frames_received;
   if (callbacks_.on_message) {
-    callbacks_.on_message({connection.peer->from, connection.peer->uuid},
-                          std::move(message).value());
+    callbacks_.on_message(wire::peer_of(*connection.peer), std::move(message).value());
   }
 }
 
@@ -394,6 +393,12 @@ std::size_t TcpTransport::queued_bytes(raft::NodeId peer) const {
 }
 std::uint16_t TcpTransport::port() const {
   return impl_->port();
+}
+const HostPort& TcpTransport::bound() const {
+  return impl_->bound();
+}
+std::optional<HostPort> TcpTransport::reached(raft::NodeId peer) const {
+  return impl_->reached(peer);
 }
 const TcpCounters& TcpTransport::counters() const {
   return impl_->counters();

@@ -65,6 +65,8 @@ struct TcpOptions {
   /// Drawn at each start of the process: distinguishes two processes on copies of one directory,
   /// and seeds the jitter of reconnects.
   std::uint64_t process = 0;
+  std::uint64_t place = 0;  ///< see wire::Hello, as the next one
+  std::string end_commitment{};
   std::string listen;    ///< host:port to bind; port 0: any free one, see port()
   std::string cluster;   ///< the cluster's name; empty: introductions do not say it
   std::string address;   ///< where peers reach this node; see describe()
@@ -115,7 +117,9 @@ struct TcpCallbacks {
   std::function<void(const raft::Peer& from, wire::PeerMessage message)> on_message;
   /// The connection that this node dialled stands: send() reaches the peer from now on. Messages
   /// sent before were dropped.
-  std::function<void(raft::NodeId peer, raft::Uuid uuid, raft::Incarnation incarnation)> on_peer;
+  std::function<void(const raft::Peer& peer)> on_peer;
+  /// A handshake is done, on a connection that either side dialled.
+  std::function<void(const wire::Hello& hello)> on_met;
   /// May a peer of the right cluster and a known id talk to this node? Asked once per handshake, in
   /// both directions. The peer receives the error's message. The transport itself already refuses
   /// older incarnations of the same uuid. Empty: all may.
@@ -217,6 +221,11 @@ class TcpTransport final : public Transport {
   std::size_t queued_bytes(raft::NodeId peer) const;
   /// The port that start() has bound.
   std::uint16_t port() const;
+  /// The address and port that it has bound, as numbers.
+  const HostPort& bound() const;
+  /// Where the connection ends that this node has dialled to `peer`, as numbers; none: it does not
+  /// stand.
+  std::optional<HostPort> reached(raft::NodeId peer) const;
   const TcpCounters& counters() const;
 
  private:

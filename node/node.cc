@@ -133,12 +133,13 @@ net::TcpCallbacks NodeShell::callbacks() {
   callbacks.on_message = [this](const raft::Peer& from, wire::PeerMessage message) {
     received(from, std::move(message));
   };
-  callbacks.on_peer = [this](raft::NodeId peer, raft::Uuid uuid, raft::Incarnation) {
-    refusal_.connected(peer);
+  callbacks.on_peer = [this](const raft::Peer& peer) {
+    refusal_.connected(peer.id);
     if (!formation_) return;
-    formation_->learned(peer, uuid);
+    formation_->learned(peer.id, peer.uuid);
     act_on_formation();
   };
+  callbacks.on_met = [this](const wire::Hello& hello) { met(hello); };
   callbacks.accept_peer = [this](raft::NodeId peer, raft::Uuid uuid, raft::Incarnation) {
     return driver_ ? members_->accept_peer(driver_->core(), peer, uuid)
                    : formation_->judge(peer, uuid);
@@ -168,6 +169,21 @@ void NodeShell::received(const raft::Peer& from, wire::PeerMessage&& message) {
   replica::PeerMessageReceived& taken = std::get<replica::PeerMessageReceived>(event);
   taken.from = from;
   taken.message = std::move(message);
+  schedule_turn();
+}
+
+void NodeShell::met(const wire::Hello& hello) {
+  notices_of_ends_.met(hello, *transport_);
+  // The lock of its directory let it in, so the process before it has ended.
+  raft::Peer before = wire::peer_of(hello);
+  if (before.process.incarnation.value() <= 1) return;
+  before.process.incarnation = before.process.incarnation.prev();
+  ended(before);
+}
+
+void NodeShell::ended(const raft::Peer& peer) {
+  if (!driver_) return;
+  batch_.push_back(replica::PeerEnded{peer});
   schedule_turn();
 }
 
@@ -207,6 +223,7 @@ NodeStatus NodeShell::make_status() const {
   status.formed = !formation_ || formation_->formed();
   if (formation_) status.missing = formation_->missing();
   status.problem = failure_ ? failure_->message : refusal_.text(clock_.now().promise);
+  notices_of_ends_.describe(status);
   status.frames_rejected = transport_ ? transport_->counters().rejected_total() : 0;
   if (log_) {
     status.uuid = log_->identity().uuid;
@@ -257,6 +274,7 @@ void NodeShell::stop_on_loop() {
   }
   drain_.end(false);
   members_->complete_all();
+  notices_of_ends_.stop(driver_ && driver_->core().role() == raft::Role::leader);
   transport_->stop();
   timer_.cancel();
   work_.reset();

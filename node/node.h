@@ -61,6 +61,9 @@ struct NodeOptions {
   /// directory never changes its kind.
   bool witness = false;
   lease::Duration preference_settle = std::chrono::seconds(10);
+  /// The program leasehold-deputy, which tells the other nodes when this process has ended, so that
+  /// they elect a leader at once. Empty: none; then they wait for the end of its lease.
+  std::string deputy;
   replica::Limits limits;
 };
 
@@ -121,6 +124,11 @@ struct NodeStatus {
   replica::DriverCounters counters;
   std::uint64_t frames_rejected = 0;  ///< malformed or refused on the peer port
   std::uint64_t syncs = 0;            ///< of the log
+  bool deputy = false;                ///< one runs beside this node (NodeOptions::deputy)
+  std::uint64_t deputy_restarts = 0;
+  bool notices_heard = false;          ///< the UDP port for them is open
+  std::uint64_t notices_believed = 0;  ///< of the ends of other processes
+  std::uint64_t notices_refused = 0;   ///< forged, of unknown processes, or none at all
 };
 
 /// One running replica. open() starts its threads, the destructor (or stop()) ends them.

@@ -8,6 +8,7 @@
 #include <leasehold/node/node.h>
 #include <leasehold/node/node_apply_thread.h>
 #include <leasehold/node/node_changes.h>
+#include <leasehold/node/node_end_notices.h>
 #include <leasehold/node/node_mailbox.h>
 #include <leasehold/node/node_members.h>
 #include <leasehold/node/node_restored.h>
@@ -44,6 +45,9 @@ class NodeShell final : public Node, private storage::StorageSink {
         io_(1),
         work_(io_.get_executor()),
         timer_(io_),
+        notices_of_ends_(
+            io_, options_.deputy, [this](const raft::Peer& peer) { ended(peer); },
+            [this](const std::string& line) { observer_.on_notice(line); }),
         drain_(options_.timing.election_timeout),
         preference_(options_.id, options_.preferred_leaders, options_.preference_settle),
         unformed_(options_.limits.proposals_max) {}
@@ -131,6 +135,8 @@ class NodeShell final : public Node, private storage::StorageSink {
   net::TcpCallbacks callbacks();
   std::optional<raft::NodeId> member_without_settings() const;
   const raft::Core* core() const { return driver_ ? &driver_->core() : nullptr; }
+  void met(const wire::Hello& hello);
+  void ended(const raft::Peer& peer);
   void received(const raft::Peer& from, wire::PeerMessage&& message);
   void rejected(const net::Rejection& rejection);
   NodeStatus make_status() const;
@@ -164,6 +170,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   /// Null at a node that joins, or joined.
   std::unique_ptr<Formation> formation_;
   std::unique_ptr<net::TcpTransport> transport_;
+  EndNotices notices_of_ends_;
   std::unique_ptr<Members> members_;
   std::unique_ptr<SnapshotThread> snapshots_;
   std::unique_ptr<ApplyThread> applier_;

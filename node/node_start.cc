@@ -73,6 +73,7 @@ Result<void> NodeShell::start(const OpenMachine& open_machine) {
   tcp.uuid = self.uuid;
   tcp.incarnation = self.incarnation;
   tcp.process = random_u64();
+  tcp.place = log_->place();
   tcp.listen = options_.listen.empty() ? ground.address : options_.listen;
   tcp.cluster = options_.cluster;
   tcp.address = ground.address;
@@ -83,6 +84,7 @@ Result<void> NodeShell::start(const OpenMachine& open_machine) {
   if (!log_->formed()) {
     for (const Peer& peer : options_.peers) tcp.peers.push_back({peer.id, peer.address});
   }
+  notices_of_ends_.prepare(tcp);
   transport_ = std::make_unique<net::TcpTransport>(io_, std::move(tcp), callbacks());
   members_ = std::make_unique<Members>(
       Members::Self{options_.id, self.uuid, ground.address, options_.witness}, *transport_,
@@ -92,6 +94,7 @@ Result<void> NodeShell::start(const OpenMachine& open_machine) {
       },
       [this](const std::string& text) { observer_.on_notice(text); });
   if (const auto started = transport_->start(); !started.ok()) return started.error();
+  notices_of_ends_.start(*transport_);
 
   if (log_->formed()) {
     if (const auto started = start_driver(); !started.ok()) return started.error();

@@ -64,6 +64,9 @@ Core::Impl::Impl(const CoreOptions& options, InitialState initial, Now now)
   checked_ = {hard_state_.term,        log_.base().index, commit_,
               log_.membership_index(), hard_state_.term,  HolderInstant::earliest()};
   restart_election_timer();
+  // This process follows the one that led: it has the newest log, and the voters let it pass,
+  // unless the directory has come to another place.
+  if (hard_state_.vote_committed && hard_state_.voted_for == options_.id) hasten_election();
   emit(RoleChanged{Role::follower, Role::follower, RoleChangeReason::started});
   LEASEHOLD_ASSERT(leader_ == kNobody);
   check_invariants();
@@ -139,7 +142,8 @@ void Core::Impl::tick(Now now) {
     if (now_.promise >= leader->next_round) begin_round();
   } else {
     if (may_campaign() && now_.promise >= election_deadline()) {
-      start_pre_vote(RoleChangeReason::election_timeout);
+      start_pre_vote(quick_tries_ > 0 ? RoleChangeReason::leader_ended
+                                      : RoleChangeReason::election_timeout);
     }
     for (std::size_t i = 0; i < follower_reads_.size(); ++i) {
       const FollowerReads& reads = follower_reads_[i];
@@ -177,7 +181,12 @@ PromiseInstant Core::Impl::next_deadline() const {
 void Core::Impl::step(Now now, const Peer& from, Message& message) {
   begin_input(now);
   // A message without a sender or from this node itself is a fault of the transport; it is ignored.
-  if (from.id != kNobody && from.id != options_.id && !from_impostor(from, message)) {
+  // One from a process that has ended comes too late: it could bind this node to a leader that is
+  // gone.
+  if (from.id != kNobody && from.id != options_.id && !ended_.contains(from) &&
+      !from_impostor(from, message)) {
+    sender_ = from;
+    note_start(from);
     if (const std::optional<Violation> what = violation(from.id, message)) {
       report(from.id, *what);
     } else {

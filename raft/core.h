@@ -93,8 +93,14 @@ class Core {
 
   /// Lets time pass. Call it no later than next_deadline(); calling it earlier is harmless.
   void tick(Now now);
-  /// A message from `from`, whose identity the transport has checked.
+  /// A message from `from`, whose identity the transport has checked. It also shows that all
+  /// earlier processes of that directory have ended, as by ended().
   void step(Now now, const Peer& from, Message message);
+  /// The process of `peer`, and all earlier ones of its directory, have ended, and that is certain:
+  /// the kernel gave the lock of the directory to another process. A promise to it ends, and its
+  /// messages that are still under way are ignored. Nothing else ends by a belief: a process that
+  /// is slow, stopped or cut off keeps its lease.
+  void ended(Now now, const Peer& peer);
   /// Appends entries of `kind` command, one per payload, in order. Returns the id of the first, or
   /// none unless takes_proposals() and meets(expected), both as of `now`: then nothing is appended,
   /// and leader() hints where to go. The id has the expected term.

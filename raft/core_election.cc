@@ -15,6 +15,20 @@ bool Core::Impl::promised_to_other_than(NodeId candidate) const {
   return promise_.live(now_.promise) && hard_state_.promise.holder != candidate;
 }
 
+// The same of the candidate that has sent the message. Its number is not enough where more is
+// known: a process on a copy of the directory, or on the same disk at another machine, has the
+// number of a holder that may live.
+bool Core::Impl::promised_to_other_than_sender() const {
+  if (!promise_.live(now_.promise)) return false;
+  if (hard_state_.promise.holder != sender_.id) return true;
+  if (holder_.id == kNobody) return false;  // this node was restarted since
+  if (holder_.uuid != sender_.uuid) return true;
+  const Process& holder = holder_.process;
+  const Process& sender = sender_.process;
+  // A living process always says the same, so one that says nothing is not this holder.
+  return holder.incarnation.value() != 0 && holder.place != sender.place;
+}
+
 // While a promise lives, a follower or candidate ignores higher terms, except from a leader and in
 // a message that may pass the promise: otherwise a stranded node would take the voters from a
 // healthy leader.
@@ -49,7 +63,16 @@ PromiseInstant Core::Impl::election_deadline() const {
 }
 
 void Core::Impl::restart_election_timer() {
+  quick_tries_ = 0;
+  wait_before_election();
+}
+
+void Core::Impl::wait_before_election() {
   vote_updated_ = now_.promise;
+  if (quick_tries_ > 0) {
+    election_timeout_ = pause_before_try();
+    return;
+  }
   const std::int64_t timeout = timing().election_timeout.count();
   election_timeout_ = Duration(random_.between(timeout, 2 * timeout));
   // A node with a state machine, and with a clock that can hold a lease, campaigns first, and wins
@@ -62,7 +85,8 @@ void Core::Impl::start_pre_vote(RoleChangeReason reason) {
   LEASEHOLD_ASSERT(as_leader() == nullptr);
   leader_ = kNobody;
   refuse_reads();
-  restart_election_timer();
+  if (quick_tries_ > 0) --quick_tries_;
+  wait_before_election();
   Candidate candidate;
   candidate.votes.emplace(options_.id, true);
   change_role(std::move(candidate), reason);
@@ -156,7 +180,8 @@ std::optional<VoteRefusal> Core::Impl::judge(NodeId candidate, Term term, LogId 
   if (newcomer()) return VoteRefusal::no_member;
   const Leader* leader = as_leader();
   if (leader != nullptr && leader->lease.valid(now_.holder)) return VoteRefusal::own_lease_valid;
-  const bool bound = promised_to_other_than(candidate);
+  LEASEHOLD_ASSERT(candidate == sender_.id);
+  const bool bound = promised_to_other_than_sender();
   if (bound && !passes_promise(token, candidate, term, last)) return VoteRefusal::promised;
   // The holder itself, in a newer term: it has dropped its lease. A pre-vote does not prove that,
   // but binds no node.

@@ -4,6 +4,8 @@
 
 #include <leasehold/base/random.h>
 #include <leasehold/raft/core.h>
+#include <leasehold/raft/ended_processes.h>
+#include <leasehold/raft/follower_reads.h>
 #include <leasehold/raft/leader.h>
 
 #include <array>
@@ -22,6 +24,7 @@ class Core::Impl {
   Impl(const CoreOptions& options, InitialState initial, Now now);
   void tick(Now now);
   void step(Now now, const Peer& from, Message& message);
+  void ended(Now now, const Peer& peer);
   std::optional<LogId> propose(Now now, std::vector<Bytes> payloads,
                                const ExpectedLeader& expected);
   bool meets(const ExpectedLeader& expected) const;
@@ -66,8 +69,7 @@ class Core::Impl {
     /// The last entry of the batch that is still in the log; 0 if it has none (any more).
     Index last;
     PromiseInstant handed_out;
-    /// The snapshot that replaces the log with this batch.
-    std::optional<SnapshotId> installs;
+    std::optional<SnapshotId> installs;  ///< the snapshot that replaces the log with it
   };
 
   struct Follower {};
@@ -78,15 +80,6 @@ class Core::Impl {
     std::map<NodeId, bool> votes;
     /// The batch that makes the own vote durable; a pre-vote has none.
     ReadyId own_vote;
-  };
-
-  /// The reads of a follower that are justified in the same way: one request is out at a time,
-  /// later reads wait for the next one.
-  struct FollowerReads {
-    std::vector<std::uint64_t> asked;
-    std::vector<std::uint64_t> waiting;
-    std::uint64_t request = 0;
-    PromiseInstant sent;
   };
 
   // core.cc
@@ -151,11 +144,19 @@ class Core::Impl {
   bool passes_promise(const std::optional<TransferToken>& token, NodeId candidate, Term term,
                       LogId last) const;
 
+  // core_death.cc
+  void note_start(const Peer& from);
+  void note_end(const Peer& peer);
+  void hasten_election();
+  Duration pause_before_try() const;
+
   // core_election.cc
   bool promised_to_other_than(NodeId candidate) const;
+  bool promised_to_other_than_sender() const;
   bool eligible() const;
   bool may_campaign() const;
   PromiseInstant election_deadline() const;
+  void wait_before_election();
   void restart_election_timer();
   void start_pre_vote(RoleChangeReason reason);
   void start_campaign(const std::optional<TransferToken>& token);
@@ -237,13 +238,19 @@ class Core::Impl {
 
   HardState hard_state_;
   lease::VoterPromise promise_;
+  Peer holder_;  ///< the process that it was given to; not known after a restart
+  Peer sender_;  ///< of the message that is being handled
+  EndedProcesses ended_;
   NodeId leader_;
   std::variant<Follower, Candidate, Leader> state_;
   /// When the vote was last updated, or when another event restarted the wait before an own
   /// election.
   PromiseInstant vote_updated_;
-  /// Drawn again for each wait, from [ET, 2 ET).
+  /// Drawn again for each wait, from [ET, 2 ET), unless quick_tries_ is not zero.
   Duration election_timeout_{0};
+  /// How many more elections this node tries in quick succession: its leader is known to be gone.
+  /// Invariant: not zero only while no leader is known.
+  int quick_tries_ = 0;
   /// This node led, learned of a higher term, and campaigns at once unless it grants its vote.
   bool campaign_at_once_ = false;
   /// The term whose leader was reported for promising another D than this node is set to.

@@ -74,6 +74,7 @@ void Core::Impl::check_invariants() const {
   LEASEHOLD_ASSERT((hard_state_.promise.holder == kNobody) ==
                    (hard_state_.promise.duration.count() == 0));
   LEASEHOLD_ASSERT(hard_state_.promise.duration == promise_.remembered());
+  LEASEHOLD_ASSERT(quick_tries_ == 0 || leader_ == kNobody);
   LEASEHOLD_ASSERT(!hard_state_.vote_committed || hard_state_.voted_for != kNobody);
   LEASEHOLD_ASSERT(log_.membership_index() <= log_.last_index());
   switch (role()) {

@@ -38,12 +38,13 @@ Duration Core::Impl::longest_promise() const {
 // Any append or snapshot chunk of the current term renews the promise, also an append whose log
 // check fails, whatever this node's role in the membership is.
 void Core::Impl::renew_promise(NodeId leader, Duration carried, std::int64_t drift_ppm) {
-  LEASEHOLD_ASSERT(leader != options_.id);
+  LEASEHOLD_ASSERT(leader != options_.id && leader == sender_.id);
   LEASEHOLD_ASSERT(as_leader() == nullptr);
   // The leader counts on a clock within the drift that it names. A clock that may be faster has to
   // promise for longer.
   const Duration duration = std::max(
       timing().lease, options_.timing.stretched(std::min(carried, longest_promise()), drift_ppm));
+  holder_ = sender_;
   StoredPromise& stored = hard_state_.promise;
   if (stored.holder == leader && stored.term == hard_state_.term) {
     const Duration remembered = promise_.remembered();

@@ -38,6 +38,10 @@ void Core::step(Now now, const Peer& from, Message message) {
   impl_->step(now, from, message);
 }
 
+void Core::ended(Now now, const Peer& peer) {
+  impl_->ended(now, peer);
+}
+
 std::optional<LogId> Core::propose(Now now, std::vector<Bytes> payloads,
                                    const ExpectedLeader& expected) {
   return impl_->propose(now, std::move(payloads), expected);

@@ -21,6 +21,7 @@ enum class RoleChangeReason : std::uint8_t {
   election_lost,    ///< the pre-vote or the vote was refused by a quorum, or timed out
   transfer,         ///< the leader has transferred to this node
   removed,          ///< the leader's own removal from the voters is committed
+  leader_ended,     ///< the process of the leader is known to have ended
 };
 
 struct RoleChanged {
@@ -59,6 +60,11 @@ struct PromiseGiven {
   NodeId holder;
   PromiseInstant until;
   friend bool operator==(const PromiseGiven&, const PromiseGiven&) = default;
+};
+/// The process that held the promise has ended, and so has the promise.
+struct HolderEnded {
+  NodeId holder;
+  friend bool operator==(const HolderEnded&, const HolderEnded&) = default;
 };
 /// A leader has a lease that it did not have before.
 struct LeaseGained {
@@ -173,7 +179,7 @@ struct Event {
   std::variant<RoleChanged, LeaderKnown, VoteGranted, VoteRefused, PromiseGiven, LeaseGained,
                LeaseLost, SettingsDiffer, LogCut, SnapshotSending, SnapshotInstalled,
                MembershipChanged, MembershipCommitted, TransferStarted, TokenIssued, TokenUnused,
-               TransferEnded, ProtocolViolation, SettingsChanged>
+               TransferEnded, ProtocolViolation, SettingsChanged, HolderEnded>
       what;
 };
 

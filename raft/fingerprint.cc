@@ -179,6 +179,15 @@ class CoreReader {
     add_future(core_.promise_.until() + core_.election_timeout_, now_.promise, f_);
     add_future(core_.vote_updated_ + core_.election_timeout_, now_.promise, f_);
     f_.add(static_cast<std::uint64_t>(core_.promise_.remembered().count()));
+    f_.add(core_.holder_.uuid.low);
+    add_process(core_.holder_.process);
+    f_.add(core_.ended_.newest().size());
+    for (const auto& ended : core_.ended_.newest()) {
+      f_.add(ended.first.value());
+      f_.add(ended.second.uuid.low);
+      add_process(ended.second.process);
+    }
+    f_.add(static_cast<std::uint64_t>(core_.quick_tries_));
     f_.add(core_.leader_.value());
     f_.add(core_.campaign_at_once_ ? 1 : 0);
     add_log();
@@ -186,7 +195,7 @@ class CoreReader {
     f_.add(core_.state_.index());
     if (const Core::Impl::Candidate* candidate = core_.as_candidate()) add_candidate(*candidate);
     if (const Leader* leader = core_.as_leader()) add_leader(*leader);
-    for (const Core::Impl::FollowerReads& reads : core_.follower_reads_) {
+    for (const FollowerReads& reads : core_.follower_reads_) {
       f_.add(reads.asked.size());
       for (const std::uint64_t read : reads.asked) f_.add(read);
       f_.add(reads.waiting.size());
@@ -207,6 +216,11 @@ class CoreReader {
     const std::int64_t oldest = -kPastLeases * core_.timing().lease.count();
     const bool far = instant == lease::Instant<Tag>::earliest();
     f_.add(static_cast<std::uint64_t>(far ? oldest : std::max(oldest, (instant - now).count())));
+  }
+
+  void add_process(const Process& process) {
+    f_.add(process.incarnation.value());
+    f_.add(process.place);
   }
 
   void add_log() {

@@ -42,10 +42,28 @@ struct Uuid {
   friend auto operator<=>(const Uuid&, const Uuid&) = default;
 };
 
-/// Who sent a message: the number, and the directory's uuid, which the transport has checked.
+/// One life of a directory: from a start on it to the end of the process. The directory's lock lets
+/// in one process at a time, so a node that knows of a later one knows that this one has ended.
+struct Process {
+  Incarnation incarnation{};  ///< zero: not known, so it proves nothing and nothing proves its end
+  /// Where the directory lies. A copy of a directory has the same uuid, and a lock of its own: it
+  /// lies at another place, and says nothing about the processes here.
+  std::uint64_t place = 0;
+  friend bool operator==(const Process&, const Process&) = default;
+};
+
+/// Whether the end of `known` shows that `process`, of the same directory, has ended too.
+constexpr bool ended_by(const Process& process, const Process& known) {
+  return process.place == known.place && process.incarnation.value() != 0 &&
+         process.incarnation <= known.incarnation;
+}
+
+/// Who sent a message: the number, and the directory's uuid and the process, which the transport
+/// has checked.
 struct Peer {
   NodeId id;
   Uuid uuid;
+  Process process{};
   friend bool operator==(const Peer&, const Peer&) = default;
 };
 

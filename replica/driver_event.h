@@ -21,6 +21,10 @@ struct PeerMessageReceived {
   raft::Peer from;
   wire::PeerMessage message;
 };
+/// The process of `peer`, and all before it in its directory, have ended: raft::Core::ended().
+struct PeerEnded {
+  raft::Peer peer;
+};
 /// Replicate `command`. A follower forwards it to the leader, and answers it when it has applied
 /// the command itself.
 struct Propose {
@@ -139,9 +143,10 @@ struct StorageFailed {
 /// Complete every waiting call, with `unknown` or a refusal, and accept no more.
 struct Stop {};
 
-using Event = std::variant<Tick, PeerMessageReceived, Propose, Read, WaitApplied, ChangeMembers,
-                           ChangeSettings, TransferLeadership, CutLog, Cancel, Persisted,
-                           EntriesRead, Applied, MachineDurable, SnapshotTaken, SnapshotRead,
-                           ChunkStored, StorageSpace, MachineSpace, StorageFailed, Stop>;
+using Event =
+    std::variant<Tick, PeerMessageReceived, PeerEnded, Propose, Read, WaitApplied, ChangeMembers,
+                 ChangeSettings, TransferLeadership, CutLog, Cancel, Persisted, EntriesRead,
+                 Applied, MachineDurable, SnapshotTaken, SnapshotRead, ChunkStored, StorageSpace,
+                 MachineSpace, StorageFailed, Stop>;
 
 }  // namespace leasehold::replica

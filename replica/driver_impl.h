@@ -114,6 +114,7 @@ class Driver::Impl {
   void on(lease::Now now, SnapshotTaken& event) { sender_.taken(now, event); }
   void on(lease::Now now, SnapshotRead& event) { sender_.read(now, event); }
   void on(lease::Now now, ChunkStored& event) { receiver_.stored(now, event); }
+  void on(lease::Now now, PeerEnded& event) { context_.core.ended(now, event.peer); }
   void on(lease::Now, StorageSpace& event) { space(log_full_, event.full); }
   void on(lease::Now, MachineSpace& event) { space(machine_full_, event.full); }
   void on(lease::Now, StorageFailed& event) { fail(std::move(event.error)); }

@@ -15,6 +15,7 @@ const char* reason_text(raft::RoleChangeReason reason) {
     case raft::RoleChangeReason::started: return "started";
     case raft::RoleChangeReason::election_timeout:
       return "there was no leader for an election timeout";
+    case raft::RoleChangeReason::leader_ended: return "the leader's process has ended";
     case raft::RoleChangeReason::pre_vote_won: return "a quorum would vote for this node";
     case raft::RoleChangeReason::election_won: return "a quorum voted for this node";
     case raft::RoleChangeReason::higher_term: return "a higher term was learned";
@@ -66,6 +67,10 @@ struct Line {
   }
   void operator()(const raft::PromiseGiven& e) const {
     spdlog::debug("term {}: promise to node {}", term, e.holder.value());
+  }
+  void operator()(const raft::HolderEnded& e) const {
+    spdlog::info("term {}: the process of node {} has ended, and the promise to it with it", term,
+                 e.holder.value());
   }
   void operator()(const raft::LeaseGained&) const {
     spdlog::info("term {}: holds the lease", term);

@@ -142,6 +142,7 @@ void describe(ServeSettings& settings) {
       {"margin", format_duration(timing.margin)},
       {"watch-history", std::to_string(settings.events.bytes_max)},
       {"watch-history-events", std::to_string(settings.events.events_max)},
+      {"deputy", settings.deputy},
       {"vm-clock", settings.vm_clock.empty() ? "auto" : settings.vm_clock},
   };
 }

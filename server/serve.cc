@@ -37,6 +37,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace leasehold::server {
@@ -173,6 +174,20 @@ Result<std::unique_ptr<node::MachineClock>> open_clock(const ServeSettings& sett
   spdlog::info("watched for stops of this machine that its clocks may not show: {}",
                marker.value()->watched());
   return std::make_unique<node::MachineClock>(std::move(marker).value());
+}
+
+node::NodeOptions node_options(const ServeSettings& settings, std::uint64_t cluster_id) {
+  node::NodeOptions options = settings.node;
+  options.cluster_id = cluster_id;
+  options.limits.cache_bytes_max = kEntryCacheBytes;
+  if (settings.deputy != "on") {
+    if (settings.deputy != "off") options.deputy = settings.deputy;
+    return options;
+  }
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) options.deputy = (program.parent_path() / "leasehold-deputy").string();
+  return options;
 }
 
 /// How often members are asked that do not answer, and how often it is said again.
@@ -395,9 +410,7 @@ Result<int> serve(const ServeSettings& settings) {
   Failure failure;
   std::atomic<node::Node*> running{nullptr};
   OpenStore opened;
-  node::NodeOptions options = settings.node;
-  options.cluster_id = *cluster_id.value();
-  options.limits.cache_bytes_max = kEntryCacheBytes;
+  const node::NodeOptions options = node_options(settings, *cluster_id.value());
   auto clock = open_clock(settings);
   if (!clock) return clock.error();
   LogObserver observer;

@@ -111,6 +111,11 @@ Result<void> set_vm_clock(ServeSettings& settings, const std::string& text) {
   return {};
 }
 
+Result<void> set_deputy(ServeSettings& settings, const std::string& text) {
+  settings.deputy = text.empty() ? "off" : text;
+  return {};
+}
+
 Result<void> set_log_level(ServeSettings& settings, const std::string& text) {
   for (const char* level : {"trace", "debug", "info", "warn", "error", "off"}) {
     if (text == level) {
@@ -382,6 +387,8 @@ const SettingSpec kSettings[] = {
     {"vm-clock", "auto|off|FILE", "auto",
      "VM clock page, which shows whether this virtual machine was stopped or restored",
      set_vm_clock},
+    {"deputy", "on|off|FILE", "on",
+     "FILE: the program that tells the other nodes that this process has ended", set_deputy},
     {"lease-reads", "on|off", "on",
      "off: confirm every read by a quorum; for machines whose clocks cannot be trusted",
      set_lease_reads},

@@ -27,6 +27,8 @@ struct ServeSettings {
   /// The page of the VM clock device; empty: where the kernel shows it, if it does; "off": neither
   /// it nor the kernel's events are looked at.
   std::string vm_clock;
+  /// "on": leasehold-deputy beside this program; "off": none; or the program to run.
+  std::string deputy = "on";
   /// A session ends after this time without a command that names it.
   lease::Duration session_idle_max = std::chrono::minutes(10);
   /// How often the replicas compare their states, while this node leads; zero: never.

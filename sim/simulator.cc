@@ -41,7 +41,7 @@ Simulator::Simulator(std::uint64_t seed, const SimOptions& options)
   const std::vector<SimNode*> all = pointers(nodes_);
   oracles_.watch(all);
   if (world_.recorder) world_.recorder->watch(world_.plan.seed, all);
-  network_.set_deliver([this](raft::NodeId to, raft::NodeId from, wire::PeerMessage& message) {
+  network_.set_deliver([this](raft::NodeId to, const raft::Peer& from, wire::PeerMessage& message) {
     nodes_[to.value() - 1]->receive(from, message);
   });
   clients_ = std::make_unique<Clients>(world_, all, oracles_.ledger());
@@ -60,12 +60,14 @@ Simulator::Simulator(std::uint64_t seed, const SimOptions& options)
   settings_changes_ = std::make_unique<SettingsChanges>(world_, all, oracles_.numbers(),
                                                         [this] { faults_->keep_bounds(); });
   upgrade_ = std::make_unique<Upgrade>(world_, all);
+  deputies_ = std::make_unique<Deputies>(world_, all, network_);
   if (options.shape) trial_ = std::make_unique<PartitionTrial>(world_, all, network_);
   for (SimNode* node : all) {
-    node->set_on_death([this, node] {
+    node->set_on_death([this, node](bool machine) {
       clients_->node_died(*node);
       session_clients_->node_died(*node);
       settings_changes_->node_died(*node);
+      if (!machine) deputies_->process_died(*node);
     });
     node->set_on_start([this] { faults_->keep_bounds(); });
   }

@@ -4,6 +4,7 @@
 
 #include <leasehold/sim/judge/oracles.h>
 #include <leasehold/sim/plan/cut_demands.h>
+#include <leasehold/sim/plan/deputies.h>
 #include <leasehold/sim/plan/faults.h>
 #include <leasehold/sim/plan/member_changes.h>
 #include <leasehold/sim/plan/partition_trial.h>
@@ -88,6 +89,7 @@ class Simulator {
   std::unique_ptr<CutDemands> cut_demands_;
   std::unique_ptr<SettingsChanges> settings_changes_;
   std::unique_ptr<Upgrade> upgrade_;
+  std::unique_ptr<Deputies> deputies_;
   /// Instead of all other faults, if SimOptions::shape is set.
   std::unique_ptr<PartitionTrial> trial_;
   /// Nodes that have completed a write and a read since the faults ended.

@@ -58,6 +58,9 @@ class Disk {
   virtual Result<void> remove(const std::string& name) = 0;
   /// How many bytes may still be stored, by this process and the others of its user. Errors: io.
   virtual Result<std::uint64_t> free_bytes() const = 0;
+  /// Where the lock lies that keeps other processes out: see lock_place.h. 0: no other process can
+  /// compare its own with it.
+  virtual std::uint64_t place() const { return 0; }
 };
 
 /// Files with this suffix are what a crash left of create(); the next create() replaces them.

@@ -1,5 +1,6 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/storage/descriptor.h>
+#include <leasehold/storage/lock_place.h>
 #include <leasehold/storage/posix_disk.h>
 #include <leasehold/storage/private_folder.h>
 
@@ -171,6 +172,8 @@ class PosixDisk final : public Disk {
     }
     return system_error("cannot ask how much space is left for the folder " + path_, errno);
   }
+
+  std::uint64_t place() const override { return lock_place(folder_.get()); }
 
  private:
   std::string full(const std::string& name) const { return fmt::format("{}/{}", path_, name); }

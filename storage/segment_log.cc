@@ -450,6 +450,10 @@ Result<std::unique_ptr<SegmentLog>> SegmentLog::open(const Options& options,
 SegmentLog::SegmentLog(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 SegmentLog::~SegmentLog() = default;
 
+std::uint64_t SegmentLog::place() const {
+  return impl_->store().place();
+}
+
 const NodeIdentity& SegmentLog::identity() const {
   return impl_->store().identity();
 }

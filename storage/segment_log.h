@@ -110,6 +110,8 @@ class SegmentLog final : public Storage {
   SegmentLog& operator=(const SegmentLog&) = delete;
 
   const NodeIdentity& identity() const;
+  /// Of the folder's lock: see lock_place.h.
+  std::uint64_t place() const;
 
   // Formation. Only before start().
 

@@ -95,6 +95,7 @@ class SegmentStore {
 
   const NodeIdentity& identity() const { return identity_; }
   const std::string& path() const { return disk_->path(); }
+  std::uint64_t place() const { return disk_->place(); }
 
   // The log as open() found it; lay() changes the foundation.
   const raft::HardState& hard_state() const { return hard_state_; }

@@ -198,7 +198,8 @@ void Cluster::set_rates(NodeId id, std::int64_t holder_ppm, std::int64_t promise
 
 void Cluster::send(StoryNode& node, NodeId to, raft::Message message) {
   LEASEHOLD_ASSERT(flights_.size() < kFlightsMax);
-  Flight flight{next_flight_++, node.id, to, std::move(message), now_, now_ + delay_};
+  Flight flight{next_flight_++,          node.id, to, std::move(message), now_, now_ + delay_,
+                node.options.incarnation};
   watches_.at(node.id).sent(now_, flight.message);
   Record sent = record_of(now_, Kind::sent, node.id, to, flight.message);
   sent.number = flight.number;
@@ -231,7 +232,7 @@ void Cluster::step(StoryNode& node, const Flight& flight) {
   tell(record);
   const auto* append = std::get_if<raft::AppendRequest>(&flight.message);
   if (append != nullptr && !leads(flight.from, append->term)) return;
-  const raft::Peer from{flight.from, this->node(flight.from).options.uuid};
+  const raft::Peer from{flight.from, this->node(flight.from).options.uuid, {flight.sender, 0}};
   node.core->step(node.clock.at(now_), from, flight.message);
   drain(node);
 }
@@ -261,7 +262,8 @@ void Cluster::settle() {
 }
 
 void Cluster::forge(NodeId from, NodeId to, raft::Message message) {
-  const Flight flight{next_flight_++, from, to, std::move(message), now_, now_};
+  const Flight flight{
+      next_flight_++, from, to, std::move(message), now_, now_, node(from).options.incarnation};
   past_[flight.number] = flight;
   if (node(to).up) step(node(to), flight);
 }
@@ -278,89 +280,6 @@ void Cluster::join(NodeId from, NodeId to) {
   Record joined = record(Kind::join, from);
   joined.peer = to;
   tell(joined);
-}
-
-// ---- Nodes ----
-
-std::optional<raft::LogId> Cluster::propose(NodeId id, std::vector<std::string> payloads) {
-  StoryNode& node = this->node(id);
-  std::vector<Bytes> bytes;
-  bytes.reserve(payloads.size());
-  for (std::string& payload : payloads) bytes.push_back(Bytes(std::move(payload)));
-  const auto at = node.core->propose(node.clock.at(now_), std::move(bytes));
-  drain(node);
-  return at;
-}
-
-std::uint64_t Cluster::read(NodeId id, raft::ReadMode mode) {
-  StoryNode& node = this->node(id);
-  const std::uint64_t number = next_read_++;
-  StoryRead read;
-  read.node = id;
-  read.mode = mode;
-  reads_[number] = read;
-  Record asked = record(Kind::asked, id);
-  asked.number = number;
-  asked.what = mode == raft::ReadMode::lease ? "lease" : "quorum";
-  tell(asked);
-  node.core->read_index(node.clock.at(now_), number, mode);
-  drain(node);
-  return number;
-}
-
-void Cluster::crash(NodeId id) {
-  StoryNode& node = this->node(id);
-  node.up = false;
-  node.paused = false;
-  node.unsynced.clear();
-  node.held.clear();
-  node.inbox.clear();
-  node.log = node.disk_log;
-  node.view = raft::LeaseState{};
-  watches_.at(id).crashed();
-  tell(record(Kind::crash, id));
-}
-
-void Cluster::restart(NodeId id) {
-  if (node(id).up) crash(id);
-  node(id).disk_stalled = false;
-  start(node(id));
-}
-
-void Cluster::pause(NodeId id) {
-  node(id).paused = true;
-  Record paused = record(Kind::pause, id);
-  paused.what = "process";
-  tell(paused);
-}
-
-void Cluster::resume(NodeId id, bool read_first) {
-  StoryNode& node = this->node(id);
-  node.paused = false;
-  tell(record(Kind::resume, id));
-  if (read_first) read(id, raft::ReadMode::lease);
-  while (!node.inbox.empty()) {
-    const Flight flight = std::move(node.inbox.front());
-    node.inbox.pop_front();
-    step(node, flight);
-  }
-}
-
-void Cluster::stall(NodeId id) {
-  node(id).disk_stalled = true;
-  Record stalled = record(Kind::disk, id);
-  stalled.what = "stalls";
-  tell(stalled);
-}
-
-void Cluster::sync(NodeId id) {
-  StoryNode& node = this->node(id);
-  node.disk_stalled = false;
-  Record synced = record(Kind::disk, id);
-  synced.what = "continues";
-  tell(synced);
-  persist(node);
-  drain(node);
 }
 
 // ---- The effects of a turn, in the order that ready.h asks for ----

@@ -27,6 +27,7 @@ struct Flight {
   raft::Message message;
   Duration sent{0};
   Duration due{0};
+  raft::Incarnation sender{};  ///< the process of `from` that sent it
 };
 
 /// A read and, once there is one, its answer.
@@ -132,6 +133,11 @@ class Cluster {
   /// has agreed on, if it has.
   std::int64_t drift_ppm_max(NodeId id) const;
   void crash(NodeId id);
+  /// `id` learns that the process `ended` of `peer`, and all before it, have ended. Asserts that
+  /// they have.
+  void notice(NodeId id, NodeId peer, raft::Incarnation ended);
+  /// The newest process of `id` that has ended; 0 if none has.
+  raft::Incarnation ended(NodeId id) const;
   void restart(NodeId id);
   void pause(NodeId id);
   /// Handles what has arrived in the meantime; with `read_first`, a client's read comes first.

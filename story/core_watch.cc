@@ -72,6 +72,7 @@ void CoreWatch::observe(Duration at, const raft::Core& core, const TrueTime& tim
     if (promise_.holder != raft::kNobody && promised_until_ > raft::PromiseInstant::earliest()) {
       Record told = record(at, Kind::unpromised, core);
       told.peer = promise_.holder;
+      told.what = core.role() == raft::Role::leader ? "elected" : "ended";
       sink_(told);
     }
   } else if (other_holder || core.promise().until() != promised_until_) {

@@ -20,6 +20,7 @@ const char* reason_name(raft::RoleChangeReason reason) {
   switch (reason) {
     case raft::RoleChangeReason::started: return "started";
     case raft::RoleChangeReason::election_timeout: return "election_timeout";
+    case raft::RoleChangeReason::leader_ended: return "leader_ended";
     case raft::RoleChangeReason::pre_vote_won: return "pre_vote_won";
     case raft::RoleChangeReason::election_won: return "election_won";
     case raft::RoleChangeReason::higher_term: return "higher_term";
@@ -115,6 +116,7 @@ const char* kind_name(Kind kind) {
     case Kind::run: return "run";
     case Kind::start: return "start";
     case Kind::crash: return "crash";
+    case Kind::notice: return "notice";
     case Kind::fail: return "fail";
     case Kind::pause: return "pause";
     case Kind::suspend: return "suspend";
@@ -197,6 +199,7 @@ struct FromEvent {
     return true;
   }
   bool operator()(const raft::PromiseGiven&) const { return false; }
+  bool operator()(const raft::HolderEnded&) const { return false; }
   bool operator()(const raft::LeaseGained&) const { return false; }
   bool operator()(const raft::LeaseLost&) const {
     record.kind = Kind::lease_lost;

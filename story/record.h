@@ -28,6 +28,7 @@ enum class Kind : std::uint8_t {
   run,         ///< first of all: what runs (text), how many nodes (number)
   start,       ///< a process starts; number is its incarnation
   crash,       ///< a process dies
+  notice,      ///< node learns that a process of peer has ended; number is its incarnation
   fail,        ///< its storage failed, it stops
   pause,       ///< what: process or ordering_thread; until, if it is known
   suspend,     ///< the machine sleeps
@@ -42,7 +43,8 @@ enum class Kind : std::uint8_t {
   vote,        ///< granted to peer; what: vote or pre_vote
   refusal,     ///< of a vote to peer; what: vote or pre_vote; why
   promise,     ///< to peer, up to until; why: given, renewed, restarted or clock
-  unpromised,  ///< the promise was dropped: this node was elected itself
+  unpromised,  ///< the promise was dropped; what: elected (this node, itself), or ended (the
+               ///< holder)
   lease,       ///< a leader's lease, `from` to `until`; peer and round moved its end
   lease_lost,  ///< given up before its end
   settings,    ///< what: differ (peer promised another D) or changed (those of the group); text

@@ -82,6 +82,7 @@ class Script {
 
   // script_nodes.cc
   Done crash(const Words& words);
+  Done notice(const Words& words);
   Done restart(const Words& words);
   static Result<raft::SettingsEdit> edit_of(const std::map<std::string, std::string>& given);
   Done clocks_keep(NodeId id, std::int64_t most) const;

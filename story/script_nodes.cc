@@ -22,6 +22,28 @@ Result<void> Script::crash(const Words& words) {
   return {};
 }
 
+Result<void> Script::notice(const Words& words) {
+  if (words.size() < 3 || words.size() > 4) return wrong("which node, and about which one?");
+  const auto id = node(words[1]);
+  if (!id) return id.error();
+  const auto peer = node(words[2]);
+  if (!peer) return peer.error();
+  if (id.value() == peer.value()) return wrong("a node gets no notice about itself");
+  const StoryNode& told = cluster_->node(id.value());
+  if (!told.up || told.paused) return wrong(fmt::format("node {} hears nothing now", words[1]));
+  raft::Incarnation ended = cluster_->ended(peer.value());
+  if (words.size() == 4) {
+    const auto number = parse_number(words[3]);
+    if (!number || *number == 0 || *number > ended.value()) {
+      return wrong(fmt::format("{} is no process of node {} that has ended", words[3], words[2]));
+    }
+    ended = raft::Incarnation(*number);
+  }
+  if (ended.value() == 0) return wrong(fmt::format("no process of node {} has ended", words[2]));
+  cluster_->notice(id.value(), peer.value(), ended);
+  return {};
+}
+
 Result<void> Script::restart(const Words& words) {
   if (words.size() < 2) return wrong("which node?");
   const auto id = node(words[1]);

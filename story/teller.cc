@@ -31,6 +31,7 @@ std::string role(const Record& r) {
   }
   std::string why = r.why;
   if (r.why == "election_timeout") why = "it has heard of no leader for an election timeout";
+  if (r.why == "leader_ended") why = "it knows that the leader's process has ended";
   if (r.why == "higher_term") why = "it has learned of a higher term";
   if (r.why == "leader_appeared") why = "there is a leader";
   if (r.why == "quorum_lost") why = "no quorum has answered for a whole lease";
@@ -204,6 +205,9 @@ std::string Teller::sentence(const Record& r) const {
   const std::string node = node_name(r.node);
   switch (r.kind) {
     case Kind::role: return role(r);
+    case Kind::notice:
+      return fmt::format("{} learns that process {} of {} has ended", node, r.number,
+                         node_name(r.peer));
     case Kind::leader:
       return fmt::format("{} hears from {}, the leader of term {}", node, node_name(r.peer),
                          r.term.value());
@@ -214,8 +218,9 @@ std::string Teller::sentence(const Record& r) const {
     case Kind::refusal: return refusal(r);
     case Kind::promise: return promise(r);
     case Kind::unpromised:
-      return fmt::format("{}'s promise to {} is void: it was elected itself", node,
-                         node_name(r.peer));
+      return fmt::format("{}'s promise to {} is void: {}", node, node_name(r.peer),
+                         r.what == "elected" ? "it was elected itself"
+                                             : "the process that it was given to has ended");
     case Kind::lease: return lease(r);
     case Kind::lease_lost: return node + " gives its lease up";
     case Kind::settings:

@@ -25,6 +25,7 @@ bool is_state(Kind kind) {
     case Kind::run:
     case Kind::start:
     case Kind::crash:
+    case Kind::notice:
     case Kind::pause:
     case Kind::suspend:
     case Kind::resume:

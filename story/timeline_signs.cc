@@ -16,6 +16,7 @@ SignWords words_of(const Record& r) {
                           r.what == "pre_vote" ? "refuses a pre-vote to " : "refuses its vote to ",
                           peer, r.why)};
     case Kind::crash: return {"red", "crash", ""};
+    case Kind::notice: return {"", "knows the end of " + peer, ""};
     case Kind::start: return {"muted", "restart", ""};
     case Kind::fail: return {"red", "disk failed", ""};
     case Kind::disk:

@@ -74,6 +74,8 @@ void encode_hello(const Hello& hello, SendBuffer& out) {
   form.set_membership_term(hello.membership.term.value());
   form.set_membership_index(hello.membership.index.value());
   form.set_witness(hello.witness);
+  form.set_place(hello.place);
+  form.set_end_commitment(hello.end_commitment);
   append_frame(FrameKind::hello, form.SerializeAsString(), out);
 }
 
@@ -114,6 +116,9 @@ Result<Hello> decode_hello(const Frame& frame) {
       form.address().size() > kHelloAddressBytesMax || !is_printable(form.address())) {
     return malformed_hello("the name of the cluster or the address is too long or not printable");
   }
+  if (!form.end_commitment().empty() && form.end_commitment().size() != kCommitmentBytes) {
+    return malformed_hello("the commitment to a notice is not a hash");
+  }
   Hello hello;
   hello.versions = VersionRange{form.version_min(), form.version_max()};
   hello.cluster_id = form.cluster_id();
@@ -127,6 +132,8 @@ Result<Hello> decode_hello(const Frame& frame) {
   hello.address = form.address();
   hello.membership = {raft::Term(form.membership_term()), raft::Index(form.membership_index())};
   hello.witness = form.witness();
+  hello.place = form.place();
+  hello.end_commitment = form.end_commitment();
   return hello;
 }
 

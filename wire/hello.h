@@ -28,6 +28,9 @@ struct VersionRange {
   friend bool operator==(const VersionRange&, const VersionRange&) = default;
 };
 
+/// Of Hello::end_commitment.
+inline constexpr std::size_t kCommitmentBytes = 32;
+
 /// What a connection is for. Pinned. Only a peer that speaks version 2 or above gets `snapshots`.
 enum class Purpose : std::uint32_t {
   messages = 0,
@@ -42,7 +45,7 @@ enum class Purpose : std::uint32_t {
 /// Invariants, checked by decode_hello: 1 <= versions.min <= versions.max; from not zero;
 /// cluster_id, to, uuid and incarnation not zero, except in an introduction, where zero says "not
 /// known"; incarnation and membership at most kPositionMax; cluster and address within their
-/// bounds, the address of printable ASCII.
+/// bounds, the address of printable ASCII; end_commitment empty or of 32 bytes.
 struct Hello {
   VersionRange versions;
   std::uint64_t cluster_id = 0;
@@ -59,8 +62,20 @@ struct Hello {
   /// Where the newest membership stands in the sender's log; {0, 0}: it has none, or the first one.
   raft::LogId membership{};
   bool witness = false;  ///< the sender keeps the log and no state machine
+  /// Where the lock of the sender's directory lies (storage/lock_place.h); 0: not known, or a build
+  /// that does not say it.
+  std::uint64_t place = 0;
+  /// SHA-256 of the secret that a notice of this process's end will have (notice.h); empty: there
+  /// will be none.
+  std::string end_commitment{};
   friend bool operator==(const Hello&, const Hello&) = default;
 };
+
+/// The sender, as far as its incarnation can be compared with others of its directory.
+inline raft::Peer peer_of(const Hello& hello) {
+  if (hello.place == 0) return {hello.from, hello.uuid, {}};
+  return {hello.from, hello.uuid, {hello.incarnation, hello.place}};
+}
 
 /// Why one side does not talk to the other. Pinned. A code that a build does not know counts as
 /// refused_by_node.

@@ -52,6 +52,10 @@ byte last_index[3];
 // What a crash takes.
 mtype role[3] = follower;
 byte until[3];    // pairs of units that are left of the promise, on this node's clock
+bit gone[3];      // the process that it promised has ended, and it may learn that at any time, or never
+#ifdef NOTICE_OF_ANY_PROCESS
+bit crashed[3];
+#endif
 bit granted[3];   // candidate: another voter has voted for it
 bit by_token[3];  // candidate: its request carries the token (term - 1, itself, its last index)
 byte lease[3];    // leader: units that are left of the quorum value of the ends
@@ -104,6 +108,10 @@ inline exchange() {
   EXCHANGE(last_index);
   EXCHANGE(role);
   EXCHANGE(until);
+  EXCHANGE(gone);
+#ifdef NOTICE_OF_ANY_PROCESS
+  EXCHANGE(crashed);
+#endif
   EXCHANGE(granted);
   EXCHANGE(by_token);
   EXCHANGE(lease);
@@ -228,6 +236,17 @@ inline win(i) {
 #endif
 
 inline crash(i) {
+#ifdef NOTICE_OF_ANY_PROCESS
+  crashed[i] = 1;
+#endif
+  if
+  :: holder[(i + 1) % 3] == i -> gone[(i + 1) % 3] = 1
+  :: else
+  fi;
+  if
+  :: holder[(i + 2) % 3] == i -> gone[(i + 2) % 3] = 1
+  :: else
+  fi;
 #ifdef LEADERSHIP_RESUMED
   if
   :: LEADS(i) -> stored[i] = 0; acked[i] = 0
@@ -249,6 +268,17 @@ inline crash(i) {
   :: else
   fi
 #endif
+}
+
+// A notice, or a message of the next process: the promise ends with the process that holds it.
+#ifdef NOTICE_OF_ANY_PROCESS
+#define LEARNS_OF_END(i) (LIVES(i) && holder[i] != NOBODY && crashed[holder[i]])
+#else
+#define LEARNS_OF_END(i) (LIVES(i) && gone[i])
+#endif
+
+inline learn_of_end(i) {
+  until[i] = 0
 }
 
 // ---- A node i and a candidate c ----
@@ -336,6 +366,7 @@ inline hear(i, l, w) {
   fi;
 #ifndef ACKNOWLEDGED_WITHOUT_PROMISE
   // A leader of a higher term replaces the promise, even by a shorter one.
+  gone[i] = 0;
   until[i] = (PROMISED_TO(i, l) -> MAX(until[i], PROMISE(i, l)) : PROMISE(i, l));
 #endif
   holder[i] = l;
@@ -493,6 +524,7 @@ active [3] proctype node() {
   :: d_step { GIVES_UP(me) -> give_up(me); printf("%d ends the transfer\n", me); check() }
   :: d_step { LEADS(me) -> leave(me); printf("%d leaves its role\n", me); check() }
   :: d_step { crash(me); printf("%d crashes and is back\n", me); check() }
+  :: d_step { LEARNS_OF_END(me) -> learn_of_end(me); printf("%d learns of the end\n", me); check() }
   :: with((me + 1) % 3)
   :: with((me + 2) % 3)
   od

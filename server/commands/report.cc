@@ -199,6 +199,11 @@ void replication_section(Lines& lines, const node::NodeStatus& status) {
   lines.add("peer_connections_key", peer_connections(status, "key"));
   lines.add("peer_connections_tls", peer_connections(status, "tls"));
   lines.add("peer_frames_rejected", status.frames_rejected);
+  lines.add("deputy", status.deputy ? "running" : "none");
+  lines.add("deputy_restarts", status.deputy_restarts);
+  lines.add("end_notices", status.notices_heard ? "heard" : "not heard");
+  lines.add("end_notices_believed", status.notices_believed);
+  lines.add("end_notices_refused", status.notices_refused);
 }
 
 void leasehold_section(Lines& lines, const node::NodeStatus& status, const ServerState& state) {
@@ -314,6 +319,9 @@ nlohmann::ordered_json driver_json(const node::NodeStatus& status) {
       {"chunks_received", counters.chunks_received},
       {"log_syncs", status.syncs},
       {"frames_rejected", status.frames_rejected},
+      {"deputy_restarts", status.deputy_restarts},
+      {"end_notices_believed", status.notices_believed},
+      {"end_notices_refused", status.notices_refused},
   };
 }
 

@@ -50,6 +50,18 @@ void draw_transfers(Plan& plan) {
   plan.transfer_interval = milliseconds(interval_ms[random.below(3)]);
 }
 
+void draw_deputies(Plan& plan) {
+  Random random = stream(plan.seed, "deputies");
+  const std::uint64_t percent[] = {0, 50, 100, 100};
+  const std::int64_t delay_ms[] = {1, 10, 150, 3'000};
+  const std::uint64_t loss[] = {0, 0, 30};
+  const std::uint64_t repeat[] = {0, 30, 80};
+  plan.deputies.percent = percent[random.below(4)];
+  plan.deputies.delay_max = milliseconds(delay_ms[random.below(4)]);
+  plan.deputies.loss_percent = loss[random.below(3)];
+  plan.deputies.repeat_percent = repeat[random.below(3)];
+}
+
 void draw_member_changes(Plan& plan) {
   plan.founders = plan.nodes.size();
   Random random = stream(plan.seed, "members");

@@ -128,6 +128,7 @@ Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
   draw_member_changes(plan);
   draw_witnesses(plan);
   draw_crashes(plan);
+  draw_deputies(plan);
   draw_settings(options, plan);
   draw_upgrade(options, plan);
   if (options.long_life) draw_long_life(plan);

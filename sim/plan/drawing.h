@@ -26,6 +26,8 @@ void draw_settings(const SimOptions& options, Plan& plan);
 /// After the settings: SimOptions::earlier.
 void draw_upgrade(const SimOptions& options, Plan& plan);
 
+void draw_deputies(Plan& plan);
+
 void draw_transfers(Plan& plan);
 
 /// After everything else that is drawn for the nodes.

@@ -77,6 +77,10 @@ void each_field(See& see, OnePlan& plan) {
   see("settings.other_drift_percent", plan.settings.other_drift_percent, kPercent);
   see("settings.drift_ppm_without_leases", plan.settings.drift_ppm_without_leases, kDrift);
   see("settings.lease_reads", plan.settings.first.lease_reads, kFlag);
+  see("deputies.percent", plan.deputies.percent, kPercent);
+  see("deputies.delay_max", plan.deputies.delay_max, kTime);
+  see("deputies.loss_percent", plan.deputies.loss_percent, kPercent);
+  see("deputies.repeat_percent", plan.deputies.repeat_percent, kPercent);
   see("crash_at_send_ppm", plan.crash_at_send_ppm, kPpm);
   see("young_leader_percent", plan.young_leader_percent, kPercent);
   see("hunt_percent", plan.hunt_percent, kPercent);

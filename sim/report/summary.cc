@@ -8,6 +8,18 @@
 namespace leasehold::sim {
 namespace {
 
+template <class See, class... Counts>
+void each_node_count(See see, Counts&... nodes) {
+  see(nodes.faults...);
+  see(nodes.restarts...);
+  see(nodes.notices...);
+  see(nodes.ended_promises...);
+  see(nodes.transfers_asked...);
+  see(nodes.transfers...);
+  see(nodes.earlier_starts...);
+  see(nodes.earlier_leaders...);
+}
+
 /// Everything that is counted in a seed and makes sense as a sum: tells it of all the reports at
 /// once.
 template <class See, class... Reports>
@@ -43,12 +55,7 @@ void each_count(See see, Reports&... reports) {
   see(reports.sessions.repeated...);
   see(reports.sessions.expired...);
   see(reports.sessions.given_up...);
-  see(reports.nodes.faults...);
-  see(reports.nodes.restarts...);
-  see(reports.nodes.transfers_asked...);
-  see(reports.nodes.transfers...);
-  see(reports.nodes.earlier_starts...);
-  see(reports.nodes.earlier_leaders...);
+  each_node_count(see, reports.nodes...);
   see(reports.settings.asked...);
   see(reports.settings.refused...);
   see(reports.settings.done...);
@@ -86,8 +93,10 @@ unsigned long long number(std::uint64_t n) {
 
 void print_nodes(const NodeCounts& n, std::uint64_t leader_changes, const SimOptions& options) {
   std::printf(
-      "faults triggered %llu; restarts of nodes %llu; transfers asked for %llu, done %llu\n",
-      number(n.faults), number(n.restarts), number(n.transfers_asked), number(n.transfers));
+      "faults triggered %llu; restarts of nodes %llu; notices of deaths %llu, promises that ended "
+      "with their holder %llu; transfers asked for %llu, done %llu\n",
+      number(n.faults), number(n.restarts), number(n.notices), number(n.ended_promises),
+      number(n.transfers_asked), number(n.transfers));
   if (options.earlier) {
     std::printf("starts of the earlier version %llu, elections that it won %llu of %llu\n",
                 number(n.earlier_starts), number(n.earlier_leaders), number(leader_changes));

@@ -79,6 +79,17 @@ struct UpgradePlan {
   Duration over{0};
 };
 
+/// What tells the others that a process has ended, though its machine and the network live on.
+struct DeputyPlan {
+  /// Chance that a process that starts has a deputy.
+  std::uint64_t percent = 0;
+  /// Of one notice to one node.
+  Duration delay_max{0};
+  std::uint64_t loss_percent = 0;
+  /// Chance that it comes again, up to a few seconds later.
+  std::uint64_t repeat_percent = 0;
+};
+
 struct NodePlan {
   /// What the node is started with. Its drift bound may be smaller than the group's or larger; its
   /// clocks keep the larger one of the two.
@@ -162,6 +173,7 @@ struct Plan {
   std::vector<NodePlan> nodes;
   SettingsPlan settings;
   UpgradePlan upgrade;
+  DeputyPlan deputies;
   /// The first 3 or 5 nodes form the group; the others start empty, and may join it.
   std::size_t founders = 0;
   LinkPlan link;

@@ -34,7 +34,7 @@ void SimNetwork::keep(Link& on, const Frame& frame) {
 // ---- Echoes ----
 
 void SimNetwork::keep_answer(Link& on, const Frame& frame) {
-  const auto* message = std::get_if<raft::Message>(&frame->payload);
+  const auto* message = std::get_if<raft::Message>(&frame->message.payload);
   if (message == nullptr) return;
   const auto put = [&frame](std::vector<Frame>& answers, raft::Round round) {
     if (round.value() >= kKeptRounds) return;
@@ -73,7 +73,7 @@ void SimNetwork::echo(raft::NodeId leader, raft::NodeId peer, const wire::PeerMe
   if (answers.empty()) return;
   const Frame frame = answers[static_cast<std::size_t>(round.value())];
   if (!frame) return;
-  const auto& answer = std::get<raft::Message>(frame->payload);
+  const auto& answer = std::get<raft::Message>(frame->message.payload);
   const raft::Term asked = of_chunk ? std::get<raft::SnapshotReply>(answer).request_term
                                     : std::get<raft::AppendReply>(answer).request_term;
   if (asked >= term) return;
@@ -83,18 +83,19 @@ void SimNetwork::echo(raft::NodeId leader, raft::NodeId peer, const wire::PeerMe
   world_.queue.after(delay, [this, leader, peer, frame] {
     if (world_.healed) return;
     // Even over a cut link: it has been under way for long.
-    world_.trace.add_message(TraceKind::replayed, leader, peer, *frame);
-    wire::PeerMessage copy = *frame;
-    deliver_(leader, peer, copy);
+    world_.trace.add_message(TraceKind::replayed, leader, peer, frame->message);
+    wire::PeerMessage copy = frame->message;
+    deliver_(leader, frame->from, copy);
   });
 }
 
 // ---- Messages ----
 
-void SimNetwork::send(raft::NodeId from, raft::NodeId to, wire::PeerMessage message) {
+void SimNetwork::send(const raft::Peer& sender, raft::NodeId to, wire::PeerMessage message) {
+  const raft::NodeId from = sender.id;
   Link& on = link(from, to);
   world_.trace.add_message(TraceKind::sent, from, to, message);
-  Frame frame = std::make_shared<wire::PeerMessage>(std::move(message));
+  Frame frame = std::make_shared<Sent>(Sent{sender, std::move(message)});
   keep(on, frame);
   const LinkPlan& plan = world_.plan.link;
   if (plan.echo_percent > 0) keep_answer(on, frame);
@@ -102,8 +103,8 @@ void SimNetwork::send(raft::NodeId from, raft::NodeId to, wire::PeerMessage mess
       !world_.healed && (on.blocks > 0 || (plan.loss_ppm > 0 && random_.chance_ppm(plan.loss_ppm)));
   if (lost) {
     if (on.blocks == 0) world_.used(FaultClass::loss);
-    world_.trace.add_message(TraceKind::lost, from, to, *frame);
-    if (plan.echo_percent > 0) echo(from, to, *frame);
+    world_.trace.add_message(TraceKind::lost, from, to, frame->message);
+    if (plan.echo_percent > 0) echo(from, to, frame->message);
     return;
   }
   const bool twice =
@@ -148,13 +149,13 @@ void SimNetwork::arrive(raft::NodeId from, raft::NodeId to, Frame frame, bool re
   // A cut may take what is under way with it, or let it through.
   const Link& on = link(from, to);
   if (on.blocks > 0 && random_.chance(on.in_flight_loss_percent, 100)) {
-    world_.trace.add_message(TraceKind::lost, from, to, *frame);
+    world_.trace.add_message(TraceKind::lost, from, to, frame->message);
     return;
   }
   const TraceKind kind = replayed ? TraceKind::replayed : TraceKind::delivered;
-  world_.trace.add_message(kind, to, from, *frame);
-  if (frame.use_count() > 1) frame = std::make_shared<wire::PeerMessage>(*frame);
-  deliver_(to, from, *frame);
+  world_.trace.add_message(kind, to, from, frame->message);
+  if (frame.use_count() > 1) frame = std::make_shared<Sent>(*frame);
+  deliver_(to, frame->from, frame->message);
 }
 
 void SimNetwork::block(raft::NodeId from, raft::NodeId to, std::uint64_t in_flight_loss_percent) {

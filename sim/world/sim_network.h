@@ -17,7 +17,7 @@ class SimNetwork {
  public:
   /// A message arrives at a node, which may be down, and may be taken.
   using Deliver =
-      std::function<void(raft::NodeId to, raft::NodeId from, wire::PeerMessage& message)>;
+      std::function<void(raft::NodeId to, const raft::Peer& from, wire::PeerMessage& message)>;
   /// Old frames kept per link for replays.
   static constexpr std::size_t kKeptFrames = 96;
   /// Answers to rounds with a number below this are kept, per link the newest to each.
@@ -26,7 +26,9 @@ class SimNetwork {
   explicit SimNetwork(World& world);
   void set_deliver(Deliver deliver) { deliver_ = std::move(deliver); }
 
-  void send(raft::NodeId from, raft::NodeId to, wire::PeerMessage message);
+  void send(const raft::Peer& from, raft::NodeId to, wire::PeerMessage message);
+  /// Whether nothing gets through now.
+  bool blocked(raft::NodeId from, raft::NodeId to) { return link(from, to).blocks > 0; }
   /// Cuts may overlap: a link is whole when each cut of it has ended. What is under way when the
   /// newest cut begins is lost with the given chance.
   void block(raft::NodeId from, raft::NodeId to, std::uint64_t in_flight_loss_percent);
@@ -37,8 +39,12 @@ class SimNetwork {
   void heal();
 
  private:
+  struct Sent {
+    raft::Peer from;
+    wire::PeerMessage message;
+  };
   /// Never changed while it may still be delivered elsewhere.
-  using Frame = std::shared_ptr<wire::PeerMessage>;
+  using Frame = std::shared_ptr<Sent>;
   struct Link {
     int blocks = 0;
     std::uint64_t in_flight_loss_percent = 0;

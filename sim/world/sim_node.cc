@@ -233,10 +233,13 @@ void SimNode::crash(bool reboot) {
   SimSnapshots::crash(world_, random_, staged_);
   // What the driver still holds is destroyed with it: no caller is called any more.
   process_ = nullptr;
-  if (reboot) clock_.reboot(Duration(random_.between(0, 60'000'000'000)));
+  if (reboot) {
+    ++boots_;
+    clock_.reboot(Duration(random_.between(0, 60'000'000'000)));
+  }
   world_.trace.add(TraceKind::crashed, id_.value(), waiting, survived);
   judge_.on_crash(*this);
-  if (on_death_) on_death_();
+  if (on_death_) on_death_(reboot);
 }
 
 void SimNode::count_crash() {
@@ -332,7 +335,7 @@ void SimNode::run_in_process(std::uint64_t life, EventQueue::Action action) {
 void SimNode::send(raft::NodeId to, wire::PeerMessage message) {
   judge_.on_send(*this, to, message);
   if (binds(message)) maybe_crash(world_.plan.crash_at_send_ppm, std::chrono::milliseconds(1));
-  network_.send(id_, to, std::move(message));
+  network_.send(peer(), to, std::move(message));
 }
 
 void SimNode::maybe_crash(std::uint64_t chance_ppm, Duration longest) {
@@ -389,6 +392,7 @@ void SimNode::failed(Error error) {
 void SimNode::on_event(const raft::Event& event) {
   world_.trace.add_event(event);
   judge_.on_event(*this, event);
+  if (std::holds_alternative<raft::HolderEnded>(event.what)) ++world_.nodes.ended_promises;
   const auto* change = std::get_if<raft::RoleChanged>(&event.what);
   if (change == nullptr || change->to != raft::Role::leader) return;
   if (runs_earlier_) ++world_.nodes.earlier_leaders;

@@ -75,6 +75,12 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   }
   /// Rises with each start and each crash.
   std::uint64_t life() const { return life_; }
+  /// As the others meet its newest process.
+  /// An earlier version says nothing of its process.
+  raft::Peer peer() const {
+    return {id_, uuid_of(id_),
+            runs_earlier_ ? raft::Process{} : raft::Process{incarnation_, boots_}};
+  }
   /// What the newest process was started with.
   const lease::Timing& timing() const { return timing_; }
 
@@ -94,7 +100,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   void heal();
 
   /// Takes what it needs out of `message`.
-  void receive(raft::NodeId from, wire::PeerMessage& message);
+  void receive(const raft::Peer& from, wire::PeerMessage& message);
   /// An input of the ordering thread. Asserts up().
   void post(replica::Event event);
   /// On some thread of the process of `life`: now, or once it is not frozen; never after its death.
@@ -108,8 +114,8 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   }
   /// Called before a process starts, when its timing() is known.
   void set_on_start(std::function<void()> on_start) { on_start_ = std::move(on_start); }
-  /// Called when the process has died.
-  void set_on_death(std::function<void()> on_death) { on_death_ = std::move(on_death); }
+  /// Called when the process has died; `machine`: and the machine with it.
+  void set_on_death(std::function<void(bool machine)> on_death) { on_death_ = std::move(on_death); }
 
  private:
   struct Process {
@@ -181,6 +187,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   std::optional<StagedSnapshot> staged_;
   std::uint64_t life_ = 0;
   raft::Incarnation incarnation_;
+  std::uint64_t boots_ = 1;  ///< of the machine: incarnations compare within one
   lease::Timing timing_;
   bool runs_earlier_ = false;
   bool suspended_ = false;
@@ -190,7 +197,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   std::function<void()> on_elected_;
   std::function<void(raft::Index before)> on_commit_;
   std::function<void()> on_start_;
-  std::function<void()> on_death_;
+  std::function<void(bool machine)> on_death_;
 };
 
 }  // namespace leasehold::sim

@@ -22,13 +22,13 @@ void SimNode::take_in(Put put) {
   pump();
 }
 
-void SimNode::receive(raft::NodeId from, wire::PeerMessage& message) {
+void SimNode::receive(const raft::Peer& from, wire::PeerMessage& message) {
   if (!up() || process_->inbox.size() >= kInboxMax) return;
-  judge_.on_arrival(*this, from, message);
-  take_in([from, &message](auto& events) {
+  judge_.on_arrival(*this, from.id, message);
+  take_in([&from, &message](auto& events) {
     replica::Event& event = events.emplace_back(std::in_place_type<replica::PeerMessageReceived>);
     auto& received = std::get<replica::PeerMessageReceived>(event);
-    received.from = {from, uuid_of(from)};
+    received.from = from;
     received.message = std::move(message);
   });
 }

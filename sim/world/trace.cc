@@ -108,12 +108,12 @@ constexpr const char* kEventNames[] = {
     "promise given",     "lease gained",       "lease lost",         "settings differ",
     "log cut",           "snapshot sending",   "snapshot installed", "members changed",
     "members committed", "transfer started",   "token issued",       "token unused",
-    "transfer ended",    "protocol violation", "settings changed"};
+    "transfer ended",    "protocol violation", "settings changed",   "holder ended"};
 constexpr const char* kRoleNames[] = {"follower", "pre-candidate", "candidate", "leader"};
 constexpr const char* kReasonNames[] = {"started",      "election timeout", "pre-vote won",
                                         "election won", "higher term",      "leader appeared",
                                         "quorum lost",  "disk stalled",     "election lost",
-                                        "transfer",     "removed"};
+                                        "transfer",     "removed",          "leader ended"};
 
 template <std::size_t N>
 std::string name_of(const char* const (&names)[N], std::uint64_t which) {
@@ -197,6 +197,7 @@ void Trace::add_event(const raft::Event& event) {
                    n[2] = static_cast<std::uint64_t>(what.reason);
                  },
                  [&n](const raft::PromiseGiven& what) { n[0] = what.holder.value(); },
+                 [&n](const raft::HolderEnded& what) { n[0] = what.holder.value(); },
                  [](const raft::LeaseGained&) {},
                  [](const raft::LeaseLost&) {},
                  [&n](const raft::SettingsDiffer& what) { n[0] = what.peer.value(); },

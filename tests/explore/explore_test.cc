@@ -47,12 +47,14 @@ TEST(Bounds, NoRunHasMoreOfAnythingThanItMay) {
   bounds.wipes = 1;
   bounds.cuts = 1;
   bounds.settings = 2;
+  bounds.notices = 2;
   bounds.slow_disk = true;
   const std::vector<std::pair<StepKind, int>> most = {
       {StepKind::rates, 0},     {StepKind::advance, 3}, {StepKind::restart, 2},
       {StepKind::duplicate, 1}, {StepKind::propose, 2}, {StepKind::read, 1},
       {StepKind::transfer, 1},  {StepKind::change, 1},  {StepKind::suspend, 2},
-      {StepKind::wipe, 1},      {StepKind::cut, 1},     {StepKind::settings, 2}};
+      {StepKind::wipe, 1},      {StepKind::cut, 1},     {StepKind::settings, 2},
+      {StepKind::notice, 2}};
   std::vector<int> seen(most.size());
   Random random(1);
   for (int i = 0; i < 200; ++i) {

@@ -177,6 +177,8 @@ struct InputOf {
     if (e.complete) to.complete = to_old(*e.complete);
     return to;
   }
+  /// It knows no such notice.
+  OldEvent operator()(replica::PeerEnded&) const { return old::node::Tick{}; }
   OldEvent operator()(replica::StorageSpace& e) const { return old::node::StorageSpace{e.full}; }
   OldEvent operator()(replica::MachineSpace& e) const { return old::node::MachineSpace{e.full}; }
   OldEvent operator()(replica::StorageFailed& e) const {

@@ -49,6 +49,7 @@ RULES = [
     ("VOTE_NOT_DURABLE", 2, "a vote is durable before it is sent"),
     ("TIMEOUT_NOW_UNDER_LEASE", 2, "the lease is given up before the token is sent"),
     ("LEASE_BEFORE_TOKEN_IS_DEAD", 2, "it returns with an entry beyond the token"),
+    ("NOTICE_OF_ANY_PROCESS", 2, "a notice ends the promise to the process that it names only"),
     ("TOKEN_OF_ANY_INDEX", 2, "a token passes a promise with its last index only"),
 ]
 

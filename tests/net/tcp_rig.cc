@@ -46,9 +46,7 @@ TestNode& TcpRig::start(TcpOptions options) {
     raw->received.emplace_back(from.id, std::move(message));
     if (raw->on_message) raw->on_message();
   };
-  callbacks.on_peer = [raw](raft::NodeId peer, raft::Uuid, raft::Incarnation) {
-    raw->peers_up.push_back(peer);
-  };
+  callbacks.on_peer = [raw](const raft::Peer& peer) { raw->peers_up.push_back(peer.id); };
   callbacks.accept_peer = [raw](raft::NodeId peer, raft::Uuid uuid, raft::Incarnation incarnation) {
     return raw->accept ? raw->accept(peer, uuid, incarnation) : Result<void>();
   };

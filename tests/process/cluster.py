@@ -82,6 +82,14 @@ def _kill_all():
             process.wait()
 
 
+def _is_zombie(number):
+    try:
+        with open(f"/proc/{number}/stat", encoding="ascii", errors="replace") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
 class Node:
     """One replica: its settings, its process while there is one, its log file. Without `peers` it
     joins a group, or is part of one."""
@@ -187,6 +195,14 @@ class Node:
                 if stat.read().rsplit(")", 1)[1].split()[0] != "T":
                     return False
         return True
+
+    def deputy(self):
+        """The number of its deputy's process; None: it has none just now."""
+        children = []
+        for task in os.listdir(f"/proc/{self.process.pid}/task"):
+            with open(f"/proc/{self.process.pid}/task/{task}/children", encoding="ascii") as file:
+                children += [int(word) for word in file.read().split()]
+        return next((child for child in children if not _is_zombie(child)), None)
 
     def client(self, timeout=5.0):
         return resp.Client(self.port, timeout, self.host, self.tls, self.user)

@@ -117,8 +117,9 @@ void Group::settle() {
     const Envelope envelope = std::move(in_flight_.front());
     in_flight_.pop_front();
     if (cut_.count({envelope.from, envelope.to}) != 0 || !filter(envelope)) continue;
-    step(static_cast<int>(envelope.from.value()), static_cast<int>(envelope.to.value()),
-         envelope.message);
+    Peer from = peer_of(static_cast<int>(envelope.from.value()));
+    from.process = envelope.process;
+    step(from, static_cast<int>(envelope.to.value()), envelope.message);
   }
 }
 
@@ -147,9 +148,13 @@ void Group::tick(int id) {
   drain(id);
 }
 
+Peer Group::peer_of(int id) {
+  const CoreOptions& options = replica(id).options;
+  return {options.id, options.uuid, {options.incarnation, 0}};
+}
+
 void Group::step(int from, int to, Message message) {
-  step(Peer{NodeId(static_cast<std::uint64_t>(from)), replica(from).options.uuid}, to,
-       std::move(message));
+  step(peer_of(from), to, std::move(message));
 }
 
 void Group::step(const Peer& sender, int to, Message message) {
@@ -180,7 +185,8 @@ void Group::isolate(int id) {
 }
 
 void Group::send(NodeId from, NodeId to, Message message) {
-  in_flight_.push_back({from, to, std::move(message)});
+  in_flight_.push_back(
+      {from, to, std::move(message), peer_of(static_cast<int>(from.value())).process});
 }
 
 void Group::drain(int id) {
@@ -394,6 +400,11 @@ void Group::restart(int id) {
   replica.up = true;
   replica.options.incarnation = replica.options.incarnation.next();
   start(replica);
+}
+
+void Group::notice(int id, int to) {
+  core(to).ended(now_, peer_of(id));
+  drain(to);
 }
 
 std::optional<LogId> Group::propose(int id, std::string payload) {

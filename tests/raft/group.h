@@ -19,6 +19,7 @@ struct Envelope {
   NodeId from;
   NodeId to;
   Message message;
+  Process process{};  ///< that sent it
 };
 
 /// What a state machine is: everything that was applied, the first entry first.
@@ -127,6 +128,9 @@ class Group {
   void sync_one(int id);
   void crash(int id);
   void restart(int id);
+  /// `to` learns that the present process of `id` has ended.
+  void notice(int id, int to);
+  Peer peer_of(int id);
 
   std::optional<LogId> propose(int id, std::string payload);
   std::variant<LogId, ChangeRefused> change(int id, const WantedMembers& wanted);

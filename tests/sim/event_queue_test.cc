@@ -89,14 +89,14 @@ TEST(EventQueue, IsOneOrderedListHoweverFarAwayThingsAre) {
 // A leader that is cut off hears a peer's answer from an earlier term, to a round of the same
 // number, and nothing else.
 TEST(SimNetwork, ALostRoundIsAnsweredByAnOldOne) {
-  const raft::NodeId leader(1);
-  const raft::NodeId peer(2);
+  const raft::Peer leader{raft::NodeId(1), {}, {}};
+  const raft::Peer peer{raft::NodeId(2), {}, {}};
   World world(draw_plan(1, {}), {});
   world.plan.link.loss_ppm = 0;
   world.plan.link.echo_percent = 100;
   SimNetwork network(world);
   std::vector<wire::PeerMessage> heard;
-  network.set_deliver([&heard](raft::NodeId to, raft::NodeId, wire::PeerMessage& message) {
+  network.set_deliver([&heard](raft::NodeId to, const raft::Peer&, wire::PeerMessage& message) {
     if (to == raft::NodeId(1)) heard.push_back(message);
   });
   raft::AppendReply append;
@@ -107,8 +107,8 @@ TEST(SimNetwork, ALostRoundIsAnsweredByAnOldOne) {
   chunk.request_term = chunk.term = raft::Term(3);
   chunk.promised = true;
   chunk.round = raft::Round(7);
-  network.send(peer, leader, {raft::GroupId(1), raft::Message(append)});
-  network.send(peer, leader, {raft::GroupId(1), raft::Message(chunk)});
+  network.send(peer, leader.id, {raft::GroupId(1), raft::Message(append)});
+  network.send(peer, leader.id, {raft::GroupId(1), raft::Message(chunk)});
   pass(world.queue, seconds(10));
   heard.clear();
 
@@ -117,13 +117,13 @@ TEST(SimNetwork, ALostRoundIsAnsweredByAnOldOne) {
     request.term = raft::Term(term);
     request.round = raft::Round(round);
     for (int i = 0; i < 20; ++i) {
-      network.send(leader, peer, {raft::GroupId(1), raft::Message(request)});
+      network.send(leader, peer.id, {raft::GroupId(1), raft::Message(request)});
     }
     pass(world.queue, seconds(10));
     return std::exchange(heard, {});
   };
-  network.block(leader, peer, 100);
-  network.block(peer, leader, 100);
+  network.block(leader.id, peer.id, 100);
+  network.block(peer.id, leader.id, 100);
   bool append_came = false;
   bool chunk_came = false;
   for (const wire::PeerMessage& message : lose(5, 7)) {

@@ -132,6 +132,21 @@ TEST(Hello, AnAddressIsBoundedAndPrintable) {
 }
 
 // A later build may say more; this one reads what it knows.
+TEST(Hello, SaysWhatIsNeededToKnowOfItsEnd) {
+  Hello hello = good_hello();
+  EXPECT_EQ(peer_of(hello).process, raft::Process{});  // without a place nothing compares
+  hello.place = 7;
+  hello.end_commitment = std::string(kCommitmentBytes, 'h');
+  const Result<Hello> received = through_the_wire(hello);
+  ASSERT_TRUE(received.ok()) << received.error().message;
+  EXPECT_EQ(received.value(), hello);
+  EXPECT_EQ(peer_of(hello).process, (raft::Process{hello.incarnation, 7}));
+  for (const std::size_t bytes : {std::size_t{1}, kCommitmentBytes - 1, kCommitmentBytes + 1}) {
+    hello.end_commitment = std::string(bytes, 'h');
+    EXPECT_FALSE(through_the_wire(hello).ok()) << bytes;
+  }
+}
+
 TEST(Hello, UnknownFieldsAreIgnored) {
   SendBuffer out;
   encode_hello(good_hello(), out);

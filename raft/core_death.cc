@@ -1,0 +1,91 @@
+// What a node does when it knows that a process of a peer has ended (lease/README.md, rules 37 to
+// 40). A belief, because of silence or of a broken connection, is not knowledge and comes to no
+// function here.
+
+#include <leasehold/base/assert.h>
+#include <leasehold/raft/core_impl.h>
+
+#include <algorithm>
+
+namespace leasehold::raft {
+namespace {
+
+/// Then it waits for election timeouts again: the leader is not what keeps it from winning.
+constexpr int kQuickTries = 5;
+
+}  // namespace
+
+void Core::Impl::ended(Now now, const Peer& peer) {
+  begin_input(now);
+  // Of this node's own process it would be a lie, and of earlier ones no news.
+  if (peer.id != kNobody && peer.id != options_.id) note_end(peer);
+  end_input();
+}
+
+// A message shows that the processes before its sender have ended.
+void Core::Impl::note_start(const Peer& from) {
+  const std::uint64_t incarnation = from.process.incarnation.value();
+  if (incarnation > 1) {
+    note_end({from.id, from.uuid, {Incarnation(incarnation - 1), from.process.place}});
+  }
+}
+
+void Core::Impl::note_end(const Peer& peer) {
+  LEASEHOLD_ASSERT(peer.id != options_.id && peer.id != kNobody);
+  if (!ended_.add(peer, log_.membership())) return;
+  const StoredPromise& promise = hard_state_.promise;
+  // After a restart this node does not know which process it promised: the number may have led
+  // that term before or after the one that ended.
+  const bool of_holder = promise.holder == peer.id && holder_.uuid == peer.uuid &&
+                         ended_by(holder_.process, peer.process);
+  if (!of_holder) return;
+  LEASEHOLD_ASSERT(as_leader() == nullptr);  // it would have dropped the promise
+  const bool awaited = leader_ == peer.id || promise_.live(now_.promise);
+  // The promise of a node that waits to be added is also the sign that a leader has spoken to it.
+  const bool newcomer = !log_.ever_names(options_.id, options_.uuid);
+  if (!newcomer) {
+    emit(HolderEnded{peer.id});
+    // The disk remembers the promise until the next vote or promise replaces it there: a restart
+    // before that waits, which is safe, and nothing has to wait for the disk now.
+    promise_.drop();
+    hard_state_.promise = StoredPromise{};
+  }
+  if (leader_ == peer.id) become_follower(RoleChangeReason::leader_ended);
+  if (newcomer) return;
+  // A vote that is given shows a campaign that is under way, by a token: it goes on as it is.
+  // Test: Death.DisturbsNoCampaignThatIsUnderWay.
+  const bool campaign = hard_state_.voted_for != kNobody && !hard_state_.vote_committed;
+  if (awaited && !campaign) hasten_election();
+  LEASEHOLD_ASSERT(!promised_to_other_than(options_.id));
+  LEASEHOLD_ASSERT(leader_ != peer.id);
+}
+
+// The next elections need no timeout: nobody waits for a sign of life.
+void Core::Impl::hasten_election() {
+  LEASEHOLD_ASSERT(as_leader() == nullptr);
+  quick_tries_ = kQuickTries;
+  LEASEHOLD_ASSERT(vote_updated_ <= now_.promise);
+  wait_before_election();
+}
+
+// All that know of the death would ask for votes at the same moment, and each vote for itself. So
+// they go one after the other, by their place among the voters, and again in the same order.
+Duration Core::Impl::pause_before_try() const {
+  const Membership& membership = log_.membership();
+  // The leader that has ended; or this node led, and has more of the log than most.
+  const NodeId led = hard_state_.vote_committed ? hard_state_.voted_for : kNobody;
+  std::int64_t voters = 0;
+  std::int64_t before = 0;
+  for (const Member& member : membership.members) {
+    if (!membership.is_voter(member.id) || member.id == led) continue;
+    ++voters;
+    if (member.id < options_.id && led != options_.id) ++before;
+  }
+  // See restart_election_timer().
+  if (options_.witness || !can_hold()) before += voters;
+  const Duration turn = timing().max_round_trip / 2;
+  const Duration pause = turn * (quick_tries_ == kQuickTries ? before : voters);
+  return std::min(pause, timing().election_timeout);
+}
+
+}  // namespace leasehold::raft

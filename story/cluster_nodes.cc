@@ -1,0 +1,107 @@
+// What is done to one node of a Cluster, and asked of it.
+
+#include <leasehold/base/assert.h>
+#include <leasehold/story/cluster.h>
+
+#include <utility>
+
+namespace leasehold::story {
+
+std::optional<raft::LogId> Cluster::propose(NodeId id, std::vector<std::string> payloads) {
+  StoryNode& node = this->node(id);
+  std::vector<Bytes> bytes;
+  bytes.reserve(payloads.size());
+  for (std::string& payload : payloads) bytes.push_back(Bytes(std::move(payload)));
+  const auto at = node.core->propose(node.clock.at(now_), std::move(bytes));
+  drain(node);
+  return at;
+}
+
+std::uint64_t Cluster::read(NodeId id, raft::ReadMode mode) {
+  StoryNode& node = this->node(id);
+  const std::uint64_t number = next_read_++;
+  StoryRead read;
+  read.node = id;
+  read.mode = mode;
+  reads_[number] = read;
+  Record asked = record(Kind::asked, id);
+  asked.number = number;
+  asked.what = mode == raft::ReadMode::lease ? "lease" : "quorum";
+  tell(asked);
+  node.core->read_index(node.clock.at(now_), number, mode);
+  drain(node);
+  return number;
+}
+
+void Cluster::crash(NodeId id) {
+  StoryNode& node = this->node(id);
+  node.up = false;
+  node.paused = false;
+  node.unsynced.clear();
+  node.held.clear();
+  node.inbox.clear();
+  node.log = node.disk_log;
+  node.view = raft::LeaseState{};
+  watches_.at(id).crashed();
+  tell(record(Kind::crash, id));
+}
+
+void Cluster::restart(NodeId id) {
+  if (node(id).up) crash(id);
+  node(id).disk_stalled = false;
+  start(node(id));
+}
+
+void Cluster::pause(NodeId id) {
+  node(id).paused = true;
+  Record paused = record(Kind::pause, id);
+  paused.what = "process";
+  tell(paused);
+}
+
+void Cluster::resume(NodeId id, bool read_first) {
+  StoryNode& node = this->node(id);
+  node.paused = false;
+  tell(record(Kind::resume, id));
+  if (read_first) read(id, raft::ReadMode::lease);
+  while (!node.inbox.empty()) {
+    const Flight flight = std::move(node.inbox.front());
+    node.inbox.pop_front();
+    step(node, flight);
+  }
+}
+
+void Cluster::stall(NodeId id) {
+  node(id).disk_stalled = true;
+  Record stalled = record(Kind::disk, id);
+  stalled.what = "stalls";
+  tell(stalled);
+}
+
+void Cluster::sync(NodeId id) {
+  StoryNode& node = this->node(id);
+  node.disk_stalled = false;
+  Record synced = record(Kind::disk, id);
+  synced.what = "continues";
+  tell(synced);
+  persist(node);
+  drain(node);
+}
+
+raft::Incarnation Cluster::ended(NodeId id) const {
+  const StoryNode& node = this->node(id);
+  return node.up ? node.options.incarnation.prev() : node.options.incarnation;
+}
+
+void Cluster::notice(NodeId id, NodeId peer, raft::Incarnation ended) {
+  LEASEHOLD_ASSERT(ended <= this->ended(peer) && ended.value() > 0);
+  StoryNode& node = this->node(id);
+  Record told = record(Kind::notice, id);
+  told.peer = peer;
+  told.number = ended.value();
+  tell(told);
+  node.core->ended(node.clock.at(now_), {peer, this->node(peer).options.uuid, {ended, 0}});
+  drain(node);
+}
+
+}  // namespace leasehold::story
