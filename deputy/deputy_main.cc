@@ -10,8 +10,7 @@
 //   q                      end: the node stops in good order, and nobody has to be told
 //
 // How it knows: the descriptor becomes readable when the kernel has ended the process with all its
-// threads, however that came. A process that is stopped, or that writes a core dump,
-// has not ended.
+// threads, however that came. A process that is stopped, or that writes a core dump, has not ended.
 //
 // One thread, no allocation after the start, and nothing but the C library, so that it costs no
 // memory worth mentioning and nothing of the node's code runs in it.

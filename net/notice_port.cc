@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace leasehold::net {
@@ -68,9 +69,10 @@ void NoticePort::receive() {
       [this, alive = alive_](const asio::error_code& error, std::size_t bytes) {
         if (!*alive || error == asio::error::operation_aborted) return;
         // Another error is of an answer that could not be delivered.
-        if (!error && take(std::string_view(datagram_.data(), bytes)) && *alive) {
-          const auto notice = wire::decode_notice(std::string_view(datagram_.data(), bytes));
-          const std::string answer = wire::encode_notice_answer(notice->ended, self_);
+        std::optional<raft::Peer> ended;
+        if (!error) ended = take(std::string_view(datagram_.data(), bytes));
+        if (ended && *alive) {
+          const std::string answer = wire::encode_notice_answer(*ended, self_);
           asio::error_code ignored;
           socket_.send_to(asio::buffer(answer), from_, 0, ignored);
         }
@@ -78,7 +80,7 @@ void NoticePort::receive() {
       });
 }
 
-bool NoticePort::take(std::string_view datagram) {
+std::optional<raft::Peer> NoticePort::take(std::string_view datagram) {
   const std::optional<wire::EndNotice> notice = wire::decode_notice(datagram);
   const auto known = notice ? met_.find(notice->ended.id) : met_.end();
   if (known != met_.end() && known->second.peer.uuid == notice->ended.uuid &&
@@ -86,19 +88,19 @@ bool NoticePort::take(std::string_view datagram) {
       notice->ended.process.incarnation < known->second.peer.process.incarnation) {
     // Its next process has shown the same.
     ++counters_.late;
-    return false;
+    return std::nullopt;
   }
   if (known == met_.end() || notice->cluster_id != cluster_id_ ||
       known->second.peer != notice->ended ||
       !tls::same_secret(tls::sha256(notice->secret), known->second.commitment)) {
     ++counters_.refused;
-    return false;
+    return std::nullopt;
   }
   // Its answer may have been lost.
-  if (std::exchange(known->second.ended, true)) return true;
+  if (std::exchange(known->second.ended, true)) return notice->ended;
   ++counters_.believed;
   on_end_(notice->ended);
-  return true;
+  return notice->ended;
 }
 
 }  // namespace leasehold::net

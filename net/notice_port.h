@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,8 +62,8 @@ class NoticePort {
   };
 
   void receive();
-  /// Whether it is to be answered.
-  bool take(std::string_view datagram);
+  /// The process that has ended, if the notice is believed and so answered.
+  std::optional<raft::Peer> take(std::string_view datagram);
 
   const std::uint64_t cluster_id_;
   const raft::NodeId self_;

@@ -84,7 +84,7 @@ Result<void> Deputy::start(std::string notice) {
 }
 
 Result<void> Deputy::spawn() {
-  // What it waits for: this process, whoever starts or wraps it.
+  // The deputy waits for the end of this process, also if a program between them started it.
   const int self = static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0));
   if (self < 0) return failed("cannot make a descriptor of this process for the deputy", errno);
   const storage::Descriptor closes_self(self);

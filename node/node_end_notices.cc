@@ -71,7 +71,7 @@ void EndNotices::met(const wire::Hello& hello, const net::TcpTransport& transpor
   port_->met(hello);
   port_->keep(transport.peers());
   if (!deputy_) return;
-  // A peer whose connection is down just now is told where it was reached last.
+  // If the connection to a peer is down, the deputy sends to the address of the last one.
   std::vector<Deputy::Target> peers;
   for (const net::PeerAddress& peer : transport.peers()) {
     if (auto at = transport.reached(peer.id)) reached_[peer.id] = std::move(*at);

@@ -10,9 +10,8 @@ namespace leasehold::wire {
 //
 //   notice: {"LHND"}{version u8: 1}{7 zero bytes}{cluster id u64}{node id u64}{uuid 2 * u64}
 //           {place u64}{incarnation u64}{secret 32 bytes}
-//   answer: {"LHNA"}{version u8: 1}{7 zero bytes}{node id u64}{incarnation u64}{answering node
-//   u64}:
-//           the node knows of it
+//   answer: {"LHNA"}{version u8: 1}{7 zero bytes}{node id u64}{incarnation u64}
+//           {answering node u64}
 //
 // The secret is random, made by the process that the notice is about. In each handshake that
 // process shows its SHA-256. So a peer believes the notice if it comes from the process itself or

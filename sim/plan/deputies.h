@@ -9,8 +9,8 @@
 
 namespace leasehold::sim {
 
-/// What the deputies of DeputyPlan do: when a process has died and its machine lives, the others
-/// are told, soon, late, more than once, or not at all.
+/// What the deputies of DeputyPlan do: when a process has died and its machine lives, each other
+/// node gets a notice: soon, late, more than once, or never.
 class Deputies {
  public:
   Deputies(World& world, std::vector<SimNode*> nodes, SimNetwork& network);

@@ -80,7 +80,7 @@ TEST_F(DeputyTest, TellsThePeersWhenTheProcessIsKilled) {
   ASSERT_EQ(hear(milliseconds(300)), std::nullopt);
   end(child, SIGKILL);
   EXPECT_EQ(hear(milliseconds(2000)), "the notice");
-  // It is told again until there is an answer.
+  // The deputy repeats it until there is an answer.
   EXPECT_EQ(hear(milliseconds(2000)), "the notice");
   const std::string answer = wire::encode_notice_answer(kSelf, kPeer);
   peer_.send_to(asio::buffer(answer), from_);
@@ -195,7 +195,7 @@ TEST_F(DeputyTest, HasNothingOfTheNodeOpen) {
       found.insert(what.substr(0, what.find(':')));
     }
     if (found.size() == 2) break;
-    ::usleep(5'000);
+    io.run_for(milliseconds(5));
   }
   // Its channel, and the descriptor of this process.
   EXPECT_EQ(found, (std::set<std::string>{"anon_inode", "socket"}));

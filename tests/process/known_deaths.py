@@ -47,7 +47,7 @@ class Story:
         return node.data_dir + ".deputy"
 
     def prepare(self, node):
-        """Gives it a deputy that does as it is told."""
+        """Gives it a deputy that obeys tell()."""
         os.makedirs(self.folder(node))
         program = os.path.join(self.folder(node), "deputy")
         with open(DEPUTY, encoding="utf-8") as source, open(program, "w", encoding="utf-8") as made:

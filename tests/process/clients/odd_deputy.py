@@ -57,7 +57,7 @@ class Deputy:
         if message[:1] == b"n":
             self.notice = message[1:]
             if self.before == self.notice:
-                self.before = b""  # it was told to another deputy of this process
+                self.before = b""  # another deputy of this process wrote it
             with open(LAST_NOTICE + ".new", "wb") as file:
                 file.write(self.notice)
             os.rename(LAST_NOTICE + ".new", LAST_NOTICE)
