@@ -44,7 +44,7 @@ void Core::Impl::note_end(const Peer& peer) {
   // The promise of a node that waits to be added is also the sign that a leader has spoken to it.
   const bool newcomer = !log_.ever_names(options_.id, options_.uuid);
   if (!newcomer) {
-    emit(HolderEnded{peer.id});
+    emit(HolderEnded{holder_, promise.term});
     // The disk remembers the promise until the next vote or promise replaces it there: a restart
     // before that waits, which is safe, and nothing has to wait for the disk now.
     promise_.drop();

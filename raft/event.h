@@ -61,9 +61,10 @@ struct PromiseGiven {
   PromiseInstant until;
   friend bool operator==(const PromiseGiven&, const PromiseGiven&) = default;
 };
-/// The process that held the promise has ended, and so has the promise.
+/// The process that held the promise of `promised` has ended, and so has the promise.
 struct HolderEnded {
-  NodeId holder;
+  Peer holder;
+  Term promised;
   friend bool operator==(const HolderEnded&, const HolderEnded&) = default;
 };
 /// A leader has a lease that it did not have before.

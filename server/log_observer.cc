@@ -70,7 +70,7 @@ struct Line {
   }
   void operator()(const raft::HolderEnded& e) const {
     spdlog::info("term {}: the process of node {} has ended, and the promise to it with it", term,
-                 e.holder.value());
+                 e.holder.id.value());
   }
   void operator()(const raft::LeaseGained&) const {
     spdlog::info("term {}: holds the lease", term);

@@ -8,18 +8,34 @@ namespace leasehold::sim {
 std::optional<raft::NodeId> ElectionOracle::leader_of(raft::Term term) const {
   const auto leader = leaders_.find(term);
   if (leader == leaders_.end()) return std::nullopt;
-  return leader->second;
+  return leader->second.id;
 }
 
 void ElectionOracle::on_event(const SimNode& node, const raft::Event& event) {
   const auto* change = std::get_if<raft::RoleChanged>(&event.what);
-  if (change == nullptr || change->to != raft::Role::leader) return;
-  const auto [known, fresh] = leaders_.emplace(event.term, node.id());
-  if (!fresh && known->second != node.id()) {
+  if (change != nullptr && change->to == raft::Role::leader) on_elected(node, event.term);
+  const auto* ended = std::get_if<raft::HolderEnded>(&event.what);
+  if (ended != nullptr) check_holder(node, *ended);
+}
+
+void ElectionOracle::on_elected(const SimNode& node, raft::Term term) {
+  const auto [known, fresh] = leaders_.emplace(term, node.peer());
+  if (!fresh && known->second.id != node.id()) {
     world_.fail("election_safety", fmt::format("{} and node {} both lead {}", name(node),
-                                               known->second.value(), term_text(event.term)));
+                                               known->second.id.value(), term_text(term)));
   }
-  check_new_leader(node, event.term);
+  check_new_leader(node, term);
+}
+
+// Whatever the node believes: the process that was elected in that term is the one that may answer
+// reads by the promise.
+void ElectionOracle::check_holder(const SimNode& node, const raft::HolderEnded& ended) {
+  const auto leader = leaders_.find(ended.promised);
+  if (leader == leaders_.end()) return;
+  const SimNode& holder = ledger_.node(leader->second.id);
+  if (!holder.up() || holder.peer() != leader->second) return;
+  world_.fail("holder_lives", fmt::format("{} ends its promise of {}, and {} lives", name(node),
+                                          term_text(ended.promised), name(holder)));
 }
 
 void ElectionOracle::check_new_leader(const SimNode& node, raft::Term term) {

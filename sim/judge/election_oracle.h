@@ -16,6 +16,7 @@ namespace leasehold::sim {
 ///   election_safety         two leaders in one term
 ///   leader_completeness     a leader lacks a committed entry
 ///   vote_durability         a vote left before it was durable, or two went to different candidates
+///   holder_lives            a promise ended with the process that held it, and that process lives
 class ElectionOracle {
  public:
   ElectionOracle(World& world, const Ledger& ledger) : world_(world), ledger_(ledger) {}
@@ -30,12 +31,15 @@ class ElectionOracle {
   }
 
  private:
+  void on_elected(const SimNode& node, raft::Term term);
+  void check_holder(const SimNode& node, const raft::HolderEnded& ended);
   void check_new_leader(const SimNode& node, raft::Term term);
   void check_vote(const SimNode& node, raft::Term term, raft::NodeId candidate);
 
   World& world_;
   const Ledger& ledger_;
-  std::map<raft::Term, raft::NodeId> leaders_;
+  /// As it was when it was elected.
+  std::map<raft::Term, raft::Peer> leaders_;
   std::map<std::pair<raft::NodeId, raft::Term>, raft::NodeId> votes_;
 };
 

@@ -197,7 +197,7 @@ void Trace::add_event(const raft::Event& event) {
                    n[2] = static_cast<std::uint64_t>(what.reason);
                  },
                  [&n](const raft::PromiseGiven& what) { n[0] = what.holder.value(); },
-                 [&n](const raft::HolderEnded& what) { n[0] = what.holder.value(); },
+                 [&n](const raft::HolderEnded& what) { n[0] = what.holder.id.value(); },
                  [](const raft::LeaseGained&) {},
                  [](const raft::LeaseLost&) {},
                  [&n](const raft::SettingsDiffer& what) { n[0] = what.peer.value(); },

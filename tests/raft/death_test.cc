@@ -37,7 +37,8 @@ TEST(Death, EndsThePromiseAtOnce) {
   group.drain(3);
   EXPECT_FALSE(group.core(3).promise().live(group.now().promise));
   EXPECT_EQ(group.core(3).leader(), kNobody);
-  EXPECT_EQ(events_of<HolderEnded>(group.replica(3)), std::vector{HolderEnded{NodeId(1)}});
+  EXPECT_EQ(events_of<HolderEnded>(group.replica(3)),
+            (std::vector{HolderEnded{process(1, 4), Term(4)}}));
   EXPECT_TRUE(votes(group, 5));
 }
 
