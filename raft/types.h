@@ -3,6 +3,7 @@
 
 #include <leasehold/base/strong.h>
 #include <leasehold/lease/instant.h>
+#include <leasehold/lease/process.h>
 #include <leasehold/lease/rounds.h>
 
 #include <compare>
@@ -12,8 +13,11 @@
 namespace leasehold::raft {
 
 using lease::Duration;
+using lease::ended_by;
 using lease::HolderInstant;
+using lease::Incarnation;
 using lease::Now;
+using lease::Process;
 using lease::PromiseInstant;
 using lease::Round;
 
@@ -26,8 +30,6 @@ using NodeId = StrongInt<struct NodeIdTag>;
 /// One consensus group of a process. One process runs one group today; the id is in every message
 /// and key already.
 using GroupId = StrongInt<struct GroupIdTag>;
-/// One start of a process on its directory; rises with each start.
-using Incarnation = StrongInt<struct IncarnationTag>;
 /// Names one Ready of one Core, in the order in which they were taken. Starts at 1.
 using ReadyId = StrongInt<struct ReadyIdTag>;
 
@@ -41,22 +43,6 @@ struct Uuid {
   friend bool operator==(const Uuid&, const Uuid&) = default;
   friend auto operator<=>(const Uuid&, const Uuid&) = default;
 };
-
-/// One life of a directory: from a start on it to the end of the process. The directory's lock lets
-/// in one process at a time, so a node that knows of a later one knows that this one has ended.
-struct Process {
-  Incarnation incarnation{};  ///< zero: not known, so it proves nothing and nothing proves its end
-  /// Where the directory lies. A copy of a directory has the same uuid, and a lock of its own: it
-  /// lies at another place, and says nothing about the processes here.
-  std::uint64_t place = 0;
-  friend bool operator==(const Process&, const Process&) = default;
-};
-
-/// Whether the end of `known` shows that `process`, of the same directory, has ended too.
-constexpr bool ended_by(const Process& process, const Process& known) {
-  return process.place == known.place && process.incarnation.value() != 0 &&
-         process.incarnation <= known.incarnation;
-}
 
 /// Who sent a message: the number, and the directory's uuid and the process, which the transport
 /// has checked.
