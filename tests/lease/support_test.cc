@@ -203,6 +203,7 @@ TEST(Supporter, AForgottenBeatShowsItsEpochAndNoMore) {
 // ---- Both, under random schedules ----
 
 constexpr std::size_t kGroups = 2;
+constexpr std::size_t kOnTheWire = 24;
 constexpr std::int64_t kDriftPpm = 100'000;
 
 /// One holder, one member, two groups that the holder leads now and then. Messages are late, come
@@ -288,10 +289,12 @@ class Schedule {
 
   void step() {
     const std::size_t g = random_.below(kGroups);
+    if (wire_.size() > kOnTheWire) take(0);
+    if (random_.chance(1, 2)) return some_message();
     switch (random_.below(16)) {
       case 0:
-      case 1: time_ += Duration(milliseconds(random_.below(60))).count(); return;
-      case 2: time_ += Duration(milliseconds(random_.below(700))).count(); return;
+      case 1: return pass(milliseconds(60));
+      case 2: pass(milliseconds(random_.chance(1, 3) ? 4000 : 300)); return act(g);
       case 3:
       case 4:
       case 5: return beat();
@@ -306,9 +309,16 @@ class Schedule {
     }
   }
 
+  void pass(milliseconds longest) {
+    const auto count = static_cast<std::uint64_t>(Duration(longest).count());
+    time_ += static_cast<std::int64_t>(random_.below(count));
+  }
+
   void some_message() {
     if (wire_.empty()) return;
-    const std::size_t i = random_.below(wire_.size());
+    // Most are on time.
+    const std::size_t late = random_.below(random_.chance(3, 4) ? 3 : wire_.size());
+    const std::size_t i = wire_.size() - 1 - std::min(late, wire_.size() - 1);
     if (random_.chance(1, 8)) return deliver(wire_[i]);  // and again later
     const Message message = take(i);
     if (!random_.chance(1, 8)) deliver(message);
