@@ -144,7 +144,8 @@ def run(options):
                   f"executed")
         for node in cluster.nodes:
             check(node.terminate() == 0, f"{node} did not end in good order")
-        wait_for("the deputies to end with their nodes", 1, lambda: not processes_of(program))
+        # The one of the last leader tells of its end, and nobody is left to answer.
+        wait_for("the deputies to end behind their nodes", DEPUTY_GONE_SECONDS, lambda: not processes_of(program))
     linearizable, verdict = history.judge(options.checker)
     print(f"history of the registers: {verdict}")
     check(linearizable, "the history is not linearizable")
