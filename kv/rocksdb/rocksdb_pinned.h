@@ -2,6 +2,7 @@
 #pragma once
 
 #include <leasehold/kv/rocksdb/rocksdb_database.h>
+#include <leasehold/kv/rocksdb/rocksdb_uncounted.h>
 
 #include <atomic>
 #include <cstdint>
@@ -35,6 +36,7 @@ class Pinned {
   const Leases& leases() const { return database_->leases_; }
 
  private:
+  Uncounted uncounted_;
   Database* database_;
   std::atomic<std::uint32_t>* readers_;
 };

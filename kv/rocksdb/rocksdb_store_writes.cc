@@ -7,6 +7,7 @@
 #include <leasehold/kv/rocksdb/rocksdb_rows.h>
 #include <leasehold/kv/rocksdb/rocksdb_sessions.h>
 #include <leasehold/kv/rocksdb/rocksdb_store_impl.h>
+#include <leasehold/kv/rocksdb/rocksdb_uncounted.h>
 #include <leasehold/kv/rocksdb/rocksdb_users.h>
 
 #include <rocksdb/write_batch.h>
@@ -82,6 +83,7 @@ void RocksdbStore::Impl::put_fence(std::string_view key, grant::FencingToken tok
 std::vector<Bytes> RocksdbStore::Impl::apply(const std::vector<replica::Command>& commands,
                                              raft::Index last) {
   if (successor_) return apply_until_successor(commands, last);
+  const Uncounted uncounted;
   Database& database = live();
   raft::Index previous(database.applied_.load(std::memory_order_relaxed));
   LEASEHOLD_ASSERT(last > previous);
