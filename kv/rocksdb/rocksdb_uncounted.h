@@ -6,8 +6,8 @@
 namespace leasehold::kv {
 
 /// While it lives, RocksDB does not count what this thread makes it do. By default it does, in
-/// memory of the thread, for each comparison of two keys: that is a fifteenth of the work of a small
-/// write. A thread of an embedder gets its own level back.
+/// memory of the thread, for each comparison of two keys: that is a fifteenth of the work of a
+/// small write. A thread of an embedder gets its own level back.
 class Uncounted {
  public:
   Uncounted() : before_(rocksdb::GetPerfLevel()) {
