@@ -143,6 +143,7 @@ struct World::Hands {
   Node& node;
 
   void publish(const raft::LeaseState& state) { node.view = state; }
+  void release(const raft::Release&) {}  // there is one group
   void send(NodeId to, raft::Message message) {
     // From here on a client may know of the commit, and read at the leader.
     const auto* append = std::get_if<raft::AppendRequest>(&message);
@@ -228,6 +229,7 @@ void World::fill(std::size_t i, const raft::AppendIntent& intent, const story::S
   m.round = intent.round;
   m.lease = intent.lease;
   m.drift_ppm = intent.drift_ppm;
+  m.bind = intent.bind;
   std::size_t bytes = 0;
   for (Index k = intent.prev.index.next(); k <= intent.last; k = k.next()) {
     m.entries.push_back(node.log.at(k));

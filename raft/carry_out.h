@@ -14,6 +14,8 @@ namespace leasehold::raft {
 /// A host has, for one group (with an explanation where the name is not enough):
 ///
 /// - `void publish(const LeaseState&)`: to readers on other threads.
+/// - `void release(const Release&)`: to the members, by the next beat of this process. Only where
+///   groups share promises.
 /// - `void send(NodeId to, Message)`
 /// - `void write(PersistBatch&, const std::vector<AppendIntent>&)`: makes the entries of the batch
 ///   readable, then fills the intents, which may ask for these very entries, and last gives the
@@ -30,6 +32,7 @@ namespace leasehold::raft {
 template <class Host>
 void carry_out(Ready& ready, Host& host) {
   if (ready.lease) host.publish(*ready.lease);
+  if (ready.release) host.release(*ready.release);
   for (OutgoingMessage& out : ready.messages) host.send(out.to, std::move(out.message));
   host.write(ready.persist, ready.intents);
   for (HeldMessage& held : ready.held) host.hold(std::move(held));

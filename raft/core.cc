@@ -13,6 +13,7 @@ namespace {
 void swap_members(Ready& a, Ready& b) {
   std::swap(a.id, b.id);
   std::swap(a.lease, b.lease);
+  a.release.swap(b.release);
   a.messages.swap(b.messages);
   a.intents.swap(b.intents);
   a.snapshots.swap(b.snapshots);
@@ -57,7 +58,11 @@ Core::Impl::Impl(const CoreOptions& options, InitialState initial, Now now)
   // Independent of the vote: a node that ever promised may still be bound, and no longer knows
   // since when, nor with what bound on the drift of its clock.
   const Duration remembered = hard_state_.promise.duration;
-  promise_ = lease::VoterPromise::restarted(remembered, options_.timing.stretched(remembered, 0),
+  Duration longest = remembered;
+  if (options_.shared != nullptr && remembered.count() > 0) {
+    longest = std::max(longest, options_.shared->remembered(hard_state_.promise.holder));
+  }
+  promise_ = lease::VoterPromise::restarted(remembered, options_.timing.stretched(longest, 0),
                                             now.promise);
   published_ = LeaseState{hard_state_.term, HolderInstant::earliest(), commit_};
   pending_.lease = published_;
@@ -343,6 +348,7 @@ void Core::Impl::become_follower(RoleChangeReason reason) {
       emit(TransferEnded{leader->transfer->target, TransferOutcome::left_role});
     }
     restart_election_timer();
+    release_members(*leader);
   }
   if (role() != Role::follower) change_role(Follower{}, reason);
   LEASEHOLD_ASSERT(leader_ == kNobody);
@@ -407,9 +413,10 @@ bool Core::Impl::take_ready(Ready& ready) {
     pending_.apply_to = announced_apply_ = apply_to;
   }
 
-  const bool anything = pending_.lease || !pending_.messages.empty() || !pending_.intents.empty() ||
-                        !pending_.snapshots.empty() || !pending_.persist.empty() ||
-                        !pending_.held.empty() || !pending_.chunks.empty() || pending_.install ||
+  const bool anything = pending_.lease || pending_.release || !pending_.messages.empty() ||
+                        !pending_.intents.empty() || !pending_.snapshots.empty() ||
+                        !pending_.persist.empty() || !pending_.held.empty() ||
+                        !pending_.chunks.empty() || pending_.install ||
                         pending_.apply_to.value() != 0 || pending_.commit.value() != 0 ||
                         !pending_.reads.empty() || !pending_.events.empty();
   ready.clear();

@@ -8,6 +8,7 @@
 #include <leasehold/raft/message.h>
 #include <leasehold/raft/progress.h>
 #include <leasehold/raft/ready.h>
+#include <leasehold/raft/shared_promises.h>
 #include <leasehold/raft/transfer.h>
 #include <leasehold/raft/types.h>
 
@@ -45,6 +46,9 @@ struct CoreOptions {
   /// it: that saves a message and its answer for each write. No delay for peers that listens()
   /// named, nor for the first commit of a term. Zero: send at once.
   Duration commit_news_delay{0};
+  /// The promises between the processes, which the groups of this one share; it outlives the core.
+  /// Null: this group has none but its own.
+  SharedPromises* shared = nullptr;
   /// A learner may become a voter when it lacks at most this many entries, and has acknowledged a
   /// round that began within the last D: the group must not have to wait for it.
   std::uint64_t promotion_lag_max = 1000;
@@ -59,8 +63,8 @@ struct CoreOptions {
 /// itself: a Ready lists what its host must do next, and the host does it from top to bottom
 /// (ready.h has the members, carry_out.h the order as code):
 ///
-///   1. publish `lease`            Readers on other threads serve by it: the lease's end and the
-///                                 commit index. They learn of its loss before a message lets
+///   1. publish `lease`, then      Readers on other threads serve by it: the lease's end and the
+///      let go by `release`        commit index. They learn of its loss before a message lets
 ///                                 another node lead, and of a commit before a peer can answer
 ///                                 from it.
 ///   2. send `messages`, and the   They claim nothing that is not durable, so they do not wait for
@@ -101,6 +105,11 @@ class Core {
   /// messages that are still under way are ignored. Nothing else ends by a belief: a process that
   /// is slow, stopped or cut off keeps its lease.
   void ended(Now now, const Peer& peer);
+  /// Where groups share promises: the process of `peer`, as the leader of this group in `term` or
+  /// before, has left that role and published it. The promise to it ends.
+  void released(Now now, const Peer& peer, Term term);
+  /// Where groups share promises: other nodes have acknowledged beats of this process.
+  void beats_acknowledged(Now now);
   /// Appends entries of `kind` command, one per payload, in order. Returns the id of the first, or
   /// none unless takes_proposals() and meets(expected), both as of `now`: then nothing is appended,
   /// and leader() hints where to go. The id has the expected term.

@@ -40,15 +40,14 @@ void Core::Impl::note_end(const Peer& peer) {
                          ended_by(holder_.process, peer.process);
   if (!of_holder) return;
   LEASEHOLD_ASSERT(as_leader() == nullptr);  // it would have dropped the promise
-  const bool awaited = leader_ == peer.id || promise_.live(now_.promise);
+  const bool awaited = leader_ == peer.id || promise_lives();
   // The promise of a node that waits to be added is also the sign that a leader has spoken to it.
   const bool newcomer = !log_.ever_names(options_.id, options_.uuid);
   if (!newcomer) {
     emit(HolderEnded{holder_, promise.term});
     // The disk remembers the promise until the next vote or promise replaces it there: a restart
     // before that waits, which is safe, and nothing has to wait for the disk now.
-    promise_.drop();
-    hard_state_.promise = StoredPromise{};
+    drop_promise();
   }
   if (leader_ == peer.id) become_follower(RoleChangeReason::leader_ended);
   if (newcomer) return;

@@ -60,18 +60,18 @@ void Core::Impl::derive_commit(Leader& leader, bool votes) {
 
 void Core::Impl::derive_lease(Leader& leader, bool votes) {
   leader.due.rounds = false;
-  const QuorumAcknowledged acknowledged = leader.acknowledged(log_.membership(), votes);
+  const QuorumAcknowledged reached = acknowledged(leader, votes);
   // A voter that lets a token pass is bound by no promise: what it has acknowledged counts again
   // once the token is void. A witness answers no reads, so it has no use for a lease.
-  if (acknowledged.lease_end && !leader.token_alive(commit_) && !options_.witness) {
-    leader.lease.extend(*acknowledged.lease_end);
+  if (reached.lease_end && !leader.token_alive(commit_) && !options_.witness) {
+    leader.lease.extend(*reached.lease_end);
   }
-  if (acknowledged.began && (!leader.base || *acknowledged.began > *leader.base)) {
-    leader.base = acknowledged.began;
+  if (reached.began && (!leader.base || *reached.began > *leader.base)) {
+    leader.base = reached.began;
   }
-  leader.confirmed = acknowledged.round;
+  leader.confirmed = reached.round;
   LEASEHOLD_ASSERT(!leader.confirmed || *leader.confirmed <= leader.rounds.newest());
-  LEASEHOLD_ASSERT(leader.base.has_value() || !acknowledged.began);
+  LEASEHOLD_ASSERT(leader.base.has_value() || !reached.began);
 }
 
 // The index of a read is the commit index after an entry of the own term is committed and after the

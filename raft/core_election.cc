@@ -12,14 +12,14 @@ namespace leasehold::raft {
 // Changing the term or the vote, granting or refusing a vote: none of these ends a promise. Only
 // time does.
 bool Core::Impl::promised_to_other_than(NodeId candidate) const {
-  return promise_.live(now_.promise) && hard_state_.promise.holder != candidate;
+  return promise_lives() && hard_state_.promise.holder != candidate;
 }
 
 // The same of the candidate that has sent the message. Its number is not enough where more is
 // known: a process on a copy of the directory, or on the same disk at another machine, has the
 // number of a holder that may live.
 bool Core::Impl::promised_to_other_than_sender() const {
-  if (!promise_.live(now_.promise)) return false;
+  if (!promise_lives()) return false;
   if (hard_state_.promise.holder != sender_.id) return true;
   if (holder_.id == kNobody) return false;  // this node was restarted since
   if (holder_.uuid != sender_.uuid) return true;
@@ -56,9 +56,9 @@ bool Core::Impl::may_campaign() const {
 // vote.
 PromiseInstant Core::Impl::election_deadline() const {
   PromiseInstant from = vote_updated_;
-  if (hard_state_.vote_committed) from = std::max(from, promise_.until());
+  if (hard_state_.vote_committed) from = std::max(from, promise_until());
   PromiseInstant deadline = from + election_timeout_;
-  if (promised_to_other_than(options_.id)) deadline = std::max(deadline, promise_.until());
+  if (promised_to_other_than(options_.id)) deadline = std::max(deadline, promise_until());
   return deadline;
 }
 
@@ -100,6 +100,7 @@ void Core::Impl::start_pre_vote(RoleChangeReason reason) {
 void Core::Impl::start_campaign(const std::optional<TransferToken>& token) {
   LEASEHOLD_ASSERT(token || !promised_to_other_than(options_.id));
   LEASEHOLD_ASSERT(as_leader() == nullptr);
+  rely();
   leader_ = kNobody;
   refuse_reads();
   hard_state_.term = hard_state_.term.next();
@@ -148,13 +149,13 @@ void Core::Impl::count_votes() {
 void Core::Impl::become_leader() {
   LEASEHOLD_ASSERT(hard_state_.voted_for == options_.id);
   // A quorum granted it: the promises to lower terms have ended, or their holders gave them up.
-  promise_.drop();
-  hard_state_.promise = StoredPromise{};
+  drop_promise();
   hard_state_.vote_committed = true;
   mark_hard_state();
 
   change_role(Leader(options_.id, now_, log_.last_index().next(), log_.membership()),
               RoleChangeReason::election_won);
+  as_leader()->term = hard_state_.term;
   leader_ = options_.id;
   emit(LeaderKnown{options_.id});
   // Nothing of an earlier term is committed by counting; this entry commits them all
@@ -185,7 +186,7 @@ std::optional<VoteRefusal> Core::Impl::judge(NodeId candidate, Term term, LogId 
   if (bound && !passes_promise(token, candidate, term, last)) return VoteRefusal::promised;
   // The holder itself, in a newer term: it has dropped its lease. A pre-vote does not prove that,
   // but binds no node.
-  if (promise_.live(now_.promise) && !pre_vote && term <= hard_state_.promise.term) {
+  if (promise_lives() && !pre_vote && term <= hard_state_.promise.term) {
     return VoteRefusal::promised;
   }
   std::optional<VoteRefusal> refusal;
@@ -235,6 +236,7 @@ void Core::Impl::handle(NodeId from, const VoteRequest& m) {
     emit(VoteRefused{from, false, *refusal});
   } else {
     if (hard_state_.voted_for != from) {
+      rely();
       become_follower(RoleChangeReason::election_lost);
       hard_state_.voted_for = from;
       hard_state_.vote_committed = false;

@@ -4,6 +4,7 @@
 
 #include <leasehold/base/random.h>
 #include <leasehold/raft/core.h>
+#include <leasehold/raft/core_parts.h>
 #include <leasehold/raft/ended_processes.h>
 #include <leasehold/raft/follower_reads.h>
 #include <leasehold/raft/leader.h>
@@ -11,7 +12,6 @@
 #include <array>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -25,6 +25,8 @@ class Core::Impl {
   void tick(Now now);
   void step(Now now, const Peer& from, Message& message);
   void ended(Now now, const Peer& peer);
+  void released(Now now, const Peer& peer, Term term);
+  void beats_acknowledged(Now now);
   std::optional<LogId> propose(Now now, std::vector<Bytes> payloads,
                                const ExpectedLeader& expected);
   bool meets(const ExpectedLeader& expected) const;
@@ -62,25 +64,6 @@ class Core::Impl {
 
  private:
   friend class CoreReader;  // fingerprint.cc
-
-  /// A durable write that was handed out and not answered.
-  struct UnansweredBatch {
-    ReadyId id;
-    /// The last entry of the batch that is still in the log; 0 if it has none (any more).
-    Index last;
-    PromiseInstant handed_out;
-    std::optional<SnapshotId> installs;  ///< the snapshot that replaces the log with it
-  };
-
-  struct Follower {};
-
-  struct Candidate {
-    bool pre_vote = true;
-    /// Answers of the others, and the own vote once it is durable.
-    std::map<NodeId, bool> votes;
-    /// The batch that makes the own vote durable; a pre-vote has none.
-    ReadyId own_vote;
-  };
 
   // core.cc
   void begin_input(Now now);
@@ -144,6 +127,17 @@ class Core::Impl {
   bool passes_promise(const std::optional<TransferToken>& token, NodeId candidate, Term term,
                       LogId last) const;
 
+  // core_shared.cc
+  bool promise_lives() const;
+  PromiseInstant promise_until() const;
+  const lease::Support* support() const;
+  void take_bind(std::optional<BindRequest>& bind);
+  void rely();
+  void drop_promise();
+  std::optional<BindRequest> bind_for(NodeId member) const;
+  QuorumAcknowledged acknowledged(const Leader& leader, bool votes) const;
+  void release_members(const Leader& leader);
+
   // core_death.cc
   void note_start(const Peer& from);
   void note_end(const Peer& peer);
@@ -193,7 +187,7 @@ class Core::Impl {
   void append_from_leader(NodeId from, AppendRequest& m);
   void refuse_append(NodeId from, const AppendRequest& m);
   void skip_below_base(AppendRequest& m) const;
-  AppendRequest empty_append(Progress& progress) const;
+  AppendRequest empty_append(NodeId to, Progress& progress) const;
   bool keeps_news(const Progress& progress) const;
   void emit_intents();
   void note_listener(NodeId peer);
@@ -238,6 +232,9 @@ class Core::Impl {
 
   HardState hard_state_;
   lease::VoterPromise promise_;
+  /// At which epoch of the support for the holder's process the promise is bound, where groups
+  /// share promises. Invariant: none without a promise, and none after a restart.
+  std::optional<lease::Epoch> bound_;
   Peer holder_;  ///< the process that it was given to; not known after a restart
   Peer sender_;  ///< of the message that is being handled
   EndedProcesses ended_;

@@ -74,6 +74,7 @@ void Core::Impl::check_invariants() const {
   LEASEHOLD_ASSERT((hard_state_.promise.holder == kNobody) ==
                    (hard_state_.promise.duration.count() == 0));
   LEASEHOLD_ASSERT(hard_state_.promise.duration == promise_.remembered());
+  LEASEHOLD_ASSERT(!bound_ || (options_.shared != nullptr && holder_.id != kNobody));
   LEASEHOLD_ASSERT(quick_tries_ == 0 || leader_ == kNobody);
   LEASEHOLD_ASSERT(!hard_state_.vote_committed || hard_state_.voted_for != kNobody);
   LEASEHOLD_ASSERT(log_.membership_index() <= log_.last_index());
@@ -88,7 +89,7 @@ void Core::Impl::check_invariants() const {
       const Leader& leader = *as_leader();
       LEASEHOLD_ASSERT(leader_ == options_.id);
       LEASEHOLD_ASSERT(hard_state_.voted_for == options_.id && hard_state_.vote_committed);
-      LEASEHOLD_ASSERT(!promise_.live(now_.promise));
+      LEASEHOLD_ASSERT(!promise_lives() && !bound_);
       LEASEHOLD_ASSERT(leader.first_index <= log_.last_index());
       LEASEHOLD_ASSERT(log_.last_term() == hard_state_.term);
       if (options_.witness) {

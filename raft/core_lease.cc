@@ -18,7 +18,7 @@ void Core::Impl::begin_round() {
   // An empty append to all peers, without flow control: they answer it without waiting for a disk.
   for (auto& [id, progress] : leader->progress) {
     if (progress.state != ProgressState::snapshot) progress.paused = false;
-    send_now(id, empty_append(progress));
+    send_now(id, empty_append(id, progress));
   }
   // TimeoutNow may have been lost; a copy of it finds a higher term and does nothing.
   // Test: Transfer.TimeoutNowIsSentAgainWithEachRound.
@@ -53,6 +53,7 @@ void Core::Impl::renew_promise(NodeId leader, Duration carried, std::int64_t dri
   } else {
     LEASEHOLD_ASSERT(stored.term < hard_state_.term);
     promise_.replace(duration, now_.promise);
+    bound_.reset();
     stored.holder = leader;
     stored.term = hard_state_.term;
     mark_hard_state();

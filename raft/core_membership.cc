@@ -131,7 +131,8 @@ void Core::Impl::settle_membership() {
       ++peer;
       continue;
     }
-    send_now(peer->first, empty_append(peer->second));
+    send_now(peer->first, empty_append(peer->first, peer->second));
+    if (peer->second.bind_asked) leader->bind_asked.push_back(peer->first);
     peer = peers.erase(peer);
   }
   // Nothing is appended during a transfer; the next leader may do it.

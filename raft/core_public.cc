@@ -42,6 +42,14 @@ void Core::ended(Now now, const Peer& peer) {
   impl_->ended(now, peer);
 }
 
+void Core::released(Now now, const Peer& peer, Term term) {
+  impl_->released(now, peer, term);
+}
+
+void Core::beats_acknowledged(Now now) {
+  impl_->beats_acknowledged(now);
+}
+
 std::optional<LogId> Core::propose(Now now, std::vector<Bytes> payloads,
                                    const ExpectedLeader& expected) {
   return impl_->propose(now, std::move(payloads), expected);

@@ -60,6 +60,7 @@ void Core::Impl::handle(NodeId from, AppendRequest& m) {
     send_after(hard_state_ready(), from, reply);
     return;
   }
+  take_bind(m.bind);
   if (m.prev.index < log_.base().index) skip_below_base(m);
   if (log_.matches(m.prev)) {
     append_from_leader(from, m);
@@ -108,6 +109,7 @@ void Core::Impl::append_from_leader(NodeId from, AppendRequest& m) {
   reply.term = hard_state_.term;
   reply.promised = true;
   reply.round = m.round;
+  if (m.bind) reply.bound = bound_;
   reply.matched = true;
   // The answer to a heartbeat claims only what is durable already, and leaves as soon as the
   // promise is durable: so a slow disk does not cost the lease.
@@ -131,6 +133,7 @@ void Core::Impl::refuse_append(NodeId from, const AppendRequest& m) {
   reply.term = hard_state_.term;
   reply.promised = true;
   reply.round = m.round;
+  if (m.bind) reply.bound = bound_;
   reply.matched = false;
   reply.rejected_prev = m.prev.index;
   reply.index =
@@ -142,7 +145,7 @@ void Core::Impl::refuse_append(NodeId from, const AppendRequest& m) {
 
 // ---- The leader ----
 
-AppendRequest Core::Impl::empty_append(Progress& progress) const {
+AppendRequest Core::Impl::empty_append(NodeId to, Progress& progress) const {
   const Leader* leader = as_leader();
   LEASEHOLD_ASSERT(leader != nullptr);
   LEASEHOLD_ASSERT(progress.next_index <= log_.last_index().next());
@@ -155,6 +158,8 @@ AppendRequest Core::Impl::empty_append(Progress& progress) const {
   m.round = newest.round;
   m.lease = newest.duration;
   m.drift_ppm = newest.drift_ppm;
+  m.bind = bind_for(to);
+  if (m.bind) progress.bind_asked = true;
   progress.sent_commit = m.commit;
   progress.news_due = PromiseInstant::never();
   return m;
@@ -170,6 +175,7 @@ void Core::Impl::handle(NodeId from, const AppendReply& m) {
   if (m.request_term != hard_state_.term || m.term != hard_state_.term || !m.promised) return;
   Progress& progress = *peer;
   leader->acknowledge(progress, m.round);
+  if (m.bound) leader->bind(progress, sender_.uuid, *m.bound);
 
   if (m.matched) {
     if (m.index > log_.last_index()) return;
@@ -290,11 +296,11 @@ void Core::Impl::emit_intents() {
     const bool room = progress.inflights.size() < options_.inflight_messages_max &&
                       progress.inflight_bytes < options_.inflight_bytes_max;
     if (progress.next_index <= log_.last_index() && !progress.paused && room) {
-      const AppendRequest head = empty_append(progress);
+      const AppendRequest head = empty_append(id, progress);
       LEASEHOLD_ASSERT(head.prev.index < log_.last_index());
       progress.intent = next_intent_++;
       pending_.intents.push_back({progress.intent, id, head.term, head.prev, log_.last_index(),
-                                  head.commit, head.round, head.lease, head.drift_ppm});
+                                  head.commit, head.round, head.lease, head.drift_ppm, head.bind});
     } else if (keeps_news(progress)) {
       // No append carries the news, and a follower that waits for its own apply must not wait for
       // the next heartbeat. Callers that waited during the election wait for the first commit of
@@ -304,7 +310,7 @@ void Core::Impl::emit_intents() {
       const PromiseInstant due =
           now_.promise + (listens ? Duration(0) : options_.commit_news_delay);
       progress.news_due = std::min(progress.news_due, due);
-      if (now_.promise >= progress.news_due) send_now(id, empty_append(progress));
+      if (now_.promise >= progress.news_due) send_now(id, empty_append(id, progress));
     }
   }
 }

@@ -102,6 +102,7 @@ void Core::Impl::append_settings(const GroupSettings& wanted) {
   // While there were no leases, no clock was relied upon. A lease must not rest on its past.
   // Test: Settings.ALeaseRestsOnNoRoundFromBeforeThereWereLeases.
   if (shows_leases() && !shown_before) leader->void_rounds();
+  leader->beats_from = now_.holder;
   // The peers hear of the new D at once, and the next heartbeat is due by the new interval.
   begin_round();
   LEASEHOLD_ASSERT(leader->newest_round().duration == wanted.timing.lease);

@@ -22,6 +22,7 @@ enum class RoleChangeReason : std::uint8_t {
   transfer,         ///< the leader has transferred to this node
   removed,          ///< the leader's own removal from the voters is committed
   leader_ended,     ///< the process of the leader is known to have ended
+  leader_released,  ///< the leader has left its role, and has said so
 };
 
 struct RoleChanged {

@@ -181,6 +181,7 @@ class CoreReader {
     f_.add(static_cast<std::uint64_t>(core_.promise_.remembered().count()));
     f_.add(core_.holder_.uuid.low);
     add_process(core_.holder_.process);
+    if (core_.bound_) add_epoch(*core_.bound_);
     f_.add(core_.ended_.newest().size());
     for (const auto& ended : core_.ended_.newest()) {
       f_.add(ended.first.value());
@@ -193,7 +194,7 @@ class CoreReader {
     add_log();
     add_disk();
     f_.add(core_.state_.index());
-    if (const Core::Impl::Candidate* candidate = core_.as_candidate()) add_candidate(*candidate);
+    if (const Candidate* candidate = core_.as_candidate()) add_candidate(*candidate);
     if (const Leader* leader = core_.as_leader()) add_leader(*leader);
     for (const FollowerReads& reads : core_.follower_reads_) {
       f_.add(reads.asked.size());
@@ -223,6 +224,11 @@ class CoreReader {
     f_.add(process.place);
   }
 
+  void add_epoch(const lease::Epoch& epoch) {
+    f_.add(epoch.incarnation.value());
+    f_.add(epoch.counter);
+  }
+
   void add_log() {
     const Log& log = core_.log_;
     add_log_id(log.base(), f_);
@@ -249,7 +255,7 @@ class CoreReader {
 
   void add_disk() {
     f_.add(core_.unanswered_.size());
-    for (const Core::Impl::UnansweredBatch& batch : core_.unanswered_) {
+    for (const UnansweredBatch& batch : core_.unanswered_) {
       add_batch(batch.id);
       f_.add(batch.last.value());
       past(batch.handed_out, now_.promise);
@@ -258,7 +264,7 @@ class CoreReader {
     add_batch(core_.hard_state_batch_);
   }
 
-  void add_candidate(const Core::Impl::Candidate& candidate) {
+  void add_candidate(const Candidate& candidate) {
     f_.add(candidate.pre_vote ? 1 : 0);
     f_.add(candidate.votes.size());
     for (const auto& vote : candidate.votes) {
@@ -329,6 +335,7 @@ class CoreReader {
     add_future(progress.listens_until, now_.promise, f_);
     f_.add(progress.acked_round ? 1 : 0);
     if (progress.acked_round) add_round(*progress.acked_round);
+    if (progress.bound) add_epoch(progress.bound->epoch);
   }
 
   const Core::Impl& core_;

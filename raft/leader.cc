@@ -20,7 +20,7 @@ struct Beginning {
 }  // namespace
 
 Leader::Leader(NodeId own_id, Now now, Index first, const Membership& membership)
-    : self(own_id), elected_at(now), first_index(first) {
+    : self(own_id), elected_at(now), first_index(first), beats_from(now.holder) {
   LEASEHOLD_ASSERT(self != kNobody);
   LEASEHOLD_ASSERT(first_index > Index(0));
   for (const Member& member : membership.members) {
@@ -110,6 +110,14 @@ void Leader::acknowledge(Progress& peer, Round round) {
   peer.acked_round = *start;
   due.rounds = true;
   LEASEHOLD_ASSERT(peer.acked_round->round <= rounds.newest());
+}
+
+void Leader::bind(Progress& peer, const Uuid& directory, const lease::Epoch& epoch) {
+  LEASEHOLD_ASSERT(peer.bind_asked);
+  // Test: Shared.ALateAnswerDoesNotBindAtAnEarlierEpoch.
+  if (peer.bound && peer.bound->directory == directory && epoch <= peer.bound->epoch) return;
+  peer.bound = BoundPromise{directory, epoch};
+  due.rounds = true;
 }
 
 std::optional<Index> Leader::matched(const Membership& membership,

@@ -61,6 +61,8 @@ struct Leader {
 
   // ---- Rounds and acknowledgements ----
 
+  /// The peer has bound its promise, as an append of this term asked. The highest epoch counts.
+  void bind(Progress& peer, const Uuid& directory, const lease::Epoch& epoch);
   /// The next round begins. `now` was sampled before anything of it is sent. `timing`: the
   /// holder's numbers.
   void begin_round(Now now, const lease::Timing& timing);
@@ -103,6 +105,7 @@ struct Leader {
   // ---- State ----
 
   NodeId self;
+  Term term;
   Now elected_at;
   /// The term's empty entry. Nothing is read, and no lease shown, before it is committed.
   Index first_index;
@@ -111,8 +114,11 @@ struct Leader {
   /// Invariant: its end never moves back, except that a token removes the lease, and that more
   /// careful numbers of the group and the end of a joint membership shorten it.
   lease::LeaderLease lease;
-  /// When the newest round that a quorum has acknowledged began. Invariant: never moves back; no
-  /// later than the beginning of the newest round.
+  /// No lease rests on a beat that began before: before the election, or before the group's numbers
+  /// changed. A beat does not know which numbers it has lived under.
+  HolderInstant beats_from;
+  /// When the newest round, or beat, that a quorum has acknowledged began. Invariant: never moves
+  /// back.
   std::optional<HolderInstant> base;
   /// The newest round that a quorum of the newest membership has acknowledged. Invariant: at most
   /// rounds.newest().
@@ -120,6 +126,8 @@ struct Leader {
   /// All nodes that receive the log, except this one: the members of the newest membership, and
   /// those that it removes until it is committed.
   Peers progress;
+  /// Members that have left the group meanwhile, and may have been asked to bind.
+  std::vector<NodeId> bind_asked;
   std::optional<Transfer> transfer;
   /// The last index of the newest token of this term; 0: none. There is no lease before an entry
   /// beyond it is committed.

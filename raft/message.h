@@ -2,6 +2,7 @@
 // reordered or replayed.
 #pragma once
 
+#include <leasehold/lease/beat.h>
 #include <leasehold/raft/entry.h>
 #include <leasehold/raft/membership.h>
 #include <leasehold/raft/types.h>
@@ -53,6 +54,14 @@ struct VoteReply {
   friend bool operator==(const VoteReply&, const VoteReply&) = default;
 };
 
+/// What a leader asks the member's promise to rest on besides its own end: the promise between
+/// their processes (lease::Bind, without the process, which the transport names).
+struct BindRequest {
+  lease::Beat beat;
+  lease::Epoch epoch;
+  friend bool operator==(const BindRequest&, const BindRequest&) = default;
+};
+
 /// AppendEntries; without entries it is a heartbeat.
 struct AppendRequest {
   Term term;
@@ -64,6 +73,7 @@ struct AppendRequest {
   /// The drift that the sender's lease allows the receiver's clock, in parts per million; 0 in a
   /// message of a build that does not say it.
   std::int64_t drift_ppm = 0;
+  std::optional<BindRequest> bind{};  ///< only from a leader that shares promises between groups
   friend bool operator==(const AppendRequest&, const AppendRequest&) = default;
 };
 
@@ -79,6 +89,7 @@ struct AppendReply {
   Index index;
   Term hint_term;       ///< not matched: the term of the responder's entry at `index`
   Index rejected_prev;  ///< not matched: `prev.index` of the request, to tell a stale refusal
+  std::optional<lease::Epoch> bound{};  ///< the promise is bound at it, as the request asked
   friend bool operator==(const AppendReply&, const AppendReply&) = default;
 };
 

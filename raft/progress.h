@@ -1,6 +1,7 @@
 // A leader's view of one peer.
 #pragma once
 
+#include <leasehold/lease/beat.h>
 #include <leasehold/lease/rounds.h>
 #include <leasehold/raft/types.h>
 
@@ -24,6 +25,13 @@ enum class ProgressState : std::uint8_t {
 struct Inflight {
   Index last;
   std::size_t bytes = 0;
+};
+
+/// Where a peer's promise rests on the one between the processes.
+struct BoundPromise {
+  Uuid directory;
+  lease::Epoch epoch;
+  friend bool operator==(const BoundPromise&, const BoundPromise&) = default;
 };
 
 struct Progress {
@@ -56,6 +64,12 @@ struct Progress {
   /// The newest round that the peer has acknowledged with a promise. Empty at each election and for
   /// a new member: an acknowledgement never comes from a default.
   std::optional<lease::RoundStart> acked_round;
+
+  /// Where groups share promises: at which epoch, and in which directory, the peer has bound its
+  /// promise in this term. As with rounds, never from a default.
+  std::optional<BoundPromise> bound;
+  /// It may have been asked to bind, so it has to be released.
+  bool bind_asked = false;
 
   /// The leader has to find again where the logs agree, from the acknowledged index on, but not
   /// below `base`, where the log begins. Forgets the messages in flight and cancels the open

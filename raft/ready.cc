@@ -5,6 +5,7 @@ namespace leasehold::raft {
 void Ready::clear() {
   id = ReadyId();
   lease.reset();
+  release.reset();
   messages.clear();
   intents.clear();
   snapshots.clear();

@@ -70,6 +70,14 @@ struct OutgoingMessage {
   Message message;
 };
 
+/// This node leads the group in `term` and before no more, and has published that. Its process
+/// tells the members that it has asked to bind their promises, by its next beat.
+struct Release {
+  Term term;
+  std::vector<NodeId> members;  ///< ascending
+  friend bool operator==(const Release&, const Release&) = default;
+};
+
 /// A message that must not leave before batch `after`, and all before it, are durable. Zero: it may
 /// leave at once.
 struct HeldMessage {
@@ -91,6 +99,7 @@ struct AppendIntent {
   Round round;
   Duration lease{0};
   std::int64_t drift_ppm = 0;
+  std::optional<BindRequest> bind{};
 };
 
 /// "Bring `to` up to date by a snapshot": it needs entries that the log no longer holds. At most
@@ -128,6 +137,8 @@ struct Ready {
   /// 1. Publish before any message leaves and before any waiter completes: otherwise a follower
   ///    could answer from a commit that a lease read at the leader does not see yet.
   std::optional<LeaseState> lease;
+  /// Only where groups share promises. The loss of the lease is public by now.
+  std::optional<Release> release;
   /// 2. May leave at once; a leader's appends overtake its own disk.
   std::vector<OutgoingMessage> messages;
   std::vector<AppendIntent> intents;

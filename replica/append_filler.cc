@@ -88,6 +88,7 @@ void AppendFiller::send(lease::Now now, const raft::AppendIntent& intent,
   request.round = intent.round;
   request.lease = intent.lease;
   request.drift_ppm = intent.drift_ppm;
+  request.bind = intent.bind;
   ++context_.counters.appends_sent;
   context_.send(intent.to, raft::Message(std::move(request)));
   context_.core.filled(now, intent, last, bytes);

@@ -16,6 +16,7 @@ const char* reason_text(raft::RoleChangeReason reason) {
     case raft::RoleChangeReason::election_timeout:
       return "there was no leader for an election timeout";
     case raft::RoleChangeReason::leader_ended: return "the leader's process has ended";
+    case raft::RoleChangeReason::leader_released: return "the leader has left its role";
     case raft::RoleChangeReason::pre_vote_won: return "a quorum would vote for this node";
     case raft::RoleChangeReason::election_won: return "a quorum voted for this node";
     case raft::RoleChangeReason::higher_term: return "a higher term was learned";

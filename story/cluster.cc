@@ -330,6 +330,7 @@ void Cluster::fill(StoryNode& node, const raft::AppendIntent& intent) {
   m.round = intent.round;
   m.lease = intent.lease;
   m.drift_ppm = intent.drift_ppm;
+  m.bind = intent.bind;
   std::size_t bytes = 0;
   const Index last = std::min(intent.last, intent.prev.index + entries_max_);
   for (Index i = intent.prev.index.next(); i <= last; i = i.next()) {

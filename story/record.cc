@@ -21,6 +21,7 @@ const char* reason_name(raft::RoleChangeReason reason) {
     case raft::RoleChangeReason::started: return "started";
     case raft::RoleChangeReason::election_timeout: return "election_timeout";
     case raft::RoleChangeReason::leader_ended: return "leader_ended";
+    case raft::RoleChangeReason::leader_released: return "leader_released";
     case raft::RoleChangeReason::pre_vote_won: return "pre_vote_won";
     case raft::RoleChangeReason::election_won: return "election_won";
     case raft::RoleChangeReason::higher_term: return "higher_term";

@@ -31,6 +31,7 @@ std::string role(const Record& r) {
   }
   std::string why = r.why;
   if (r.why == "election_timeout") why = "it has heard of no leader for an election timeout";
+  if (r.why == "leader_released") why = "its leader has left the role";
   if (r.why == "leader_ended") why = "it knows that the leader's process has ended";
   if (r.why == "higher_term") why = "it has learned of a higher term";
   if (r.why == "leader_appeared") why = "there is a leader";

@@ -194,6 +194,7 @@ void Group::drain(int id) {
   Ready ready;
   while (replica.core->take_ready(ready)) {
     if (ready.lease) replica.view = *ready.lease;
+    if (ready.release) replica.releases.push_back(*ready.release);
     // The payloads are in memory from here on: an intent of this very Ready may ask for them.
     write(ready.persist, replica.base, replica.log);
     for (OutgoingMessage& m : ready.messages) send(replica.options.id, m.to, std::move(m.message));
@@ -323,6 +324,7 @@ void Group::fill(Replica& replica, const AppendIntent& intent) {
   m.round = intent.round;
   m.lease = intent.lease;
   m.drift_ppm = intent.drift_ppm;
+  m.bind = intent.bind;
   std::size_t bytes = 0;
   for (Index i = intent.prev.index.next(); i <= intent.last; i = i.next()) {
     m.entries.push_back(replica.entry(i));

@@ -62,6 +62,7 @@ struct Replica {
   std::vector<ReadAnswer> reads;
   std::vector<Event> events;
   LeaseState view;
+  std::vector<Release> releases;
   Index applied;
   Machine machine;
   /// Intents that no sending has taken: all of them while Group::sends_snapshots is off.

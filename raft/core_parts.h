@@ -1,0 +1,31 @@
+// Parts of a core's state. A part of Core: see core_impl.h.
+#pragma once
+
+#include <leasehold/raft/message.h>
+#include <leasehold/raft/types.h>
+
+#include <map>
+#include <optional>
+
+namespace leasehold::raft {
+
+/// A durable write that was handed out and not answered.
+struct UnansweredBatch {
+  ReadyId id;
+  /// The last entry of the batch that is still in the log; 0 if it has none (any more).
+  Index last;
+  PromiseInstant handed_out;
+  std::optional<SnapshotId> installs;  ///< the snapshot that replaces the log with it
+};
+
+struct Follower {};
+
+struct Candidate {
+  bool pre_vote = true;
+  /// Answers of the others, and the own vote once it is durable.
+  std::map<NodeId, bool> votes;
+  /// The batch that makes the own vote durable; a pre-vote has none.
+  ReadyId own_vote;
+};
+
+}  // namespace leasehold::raft

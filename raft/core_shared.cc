@@ -1,0 +1,159 @@
+// How the lease of this group rests on promises between processes, which it shares with other
+// groups (docs/decisions/0024). Without SharedPromises nothing here has an effect.
+//
+//   member: an append binds the promise to the support that this process gives to the leader's.
+//   Then
+//           the promise lives as long as the support does, at the same epoch.
+//   leader: a member that has bound its promise counts by the beats that its process acknowledges.
+
+#include <leasehold/base/assert.h>
+#include <leasehold/raft/core_impl.h>
+#include <leasehold/raft/quorum.h>
+
+#include <algorithm>
+#include <tuple>
+
+namespace leasehold::raft {
+
+// ---- The member ----
+
+const lease::Support* Core::Impl::support() const {
+  return bound_ ? options_.shared->support_of(holder_.uuid) : nullptr;
+}
+
+bool Core::Impl::promise_lives() const {
+  if (promise_.live(now_.promise)) return true;
+  const lease::Support* const shared = support();
+  return shared != nullptr && shared->covers(*bound_, now_.promise);
+}
+
+PromiseInstant Core::Impl::promise_until() const {
+  const lease::Support* const shared = support();
+  if (shared == nullptr || shared->epoch() != *bound_) return promise_.until();
+  return std::max(promise_.until(), shared->until());
+}
+
+// The promise is renewed. What remains of `bind` is to be answered with bound_.
+void Core::Impl::take_bind(std::optional<BindRequest>& bind) {
+  if (!bind) return;
+  LEASEHOLD_ASSERT(holder_ == sender_ && hard_state_.promise.holder == sender_.id);
+  const lease::Support* const shared =
+      options_.shared != nullptr ? options_.shared->support_of(sender_.uuid) : nullptr;
+  if (shared == nullptr || !shared->accepts({sender_.process, bind->beat, bind->epoch})) {
+    bind.reset();
+    return;
+  }
+  bound_ = shared->epoch();
+  LEASEHOLD_ASSERT(*bound_ == bind->epoch);
+}
+
+// This node is about to do what a live promise forbids, and its promise is over. If that was bound,
+// the holder must not count on what this node acknowledges to it from now on.
+void Core::Impl::rely() {
+  if (!bound_ || promise_lives()) return;
+  const lease::Support* const shared = support();
+  LEASEHOLD_ASSERT(shared != nullptr);
+  if (shared->epoch() == *bound_) options_.shared->rely(holder_.uuid, now_.promise);
+  bound_.reset();
+  LEASEHOLD_ASSERT(!promise_lives());
+}
+
+void Core::Impl::drop_promise() {
+  promise_.drop();
+  bound_.reset();
+  hard_state_.promise = StoredPromise{};
+  LEASEHOLD_ASSERT(!promise_lives());
+}
+
+void Core::Impl::released(Now now, const Peer& peer, Term term) {
+  begin_input(now);
+  const StoredPromise& promise = hard_state_.promise;
+  // A later term is another leadership, of which this says nothing. A node that waits to be added
+  // keeps the promise, which is all that it has of its group.
+  const bool held = promise.holder == peer.id && promise.term <= term && holder_ == peer;
+  if (held && log_.ever_names(options_.id, options_.uuid)) {
+    LEASEHOLD_ASSERT(as_leader() == nullptr);  // it would have dropped the promise
+    drop_promise();
+    if (leader_ == peer.id) {
+      become_follower(RoleChangeReason::leader_released);
+      restart_election_timer();
+    }
+    LEASEHOLD_ASSERT(leader_ != peer.id);
+  }
+  end_input();
+}
+
+// ---- The leader ----
+
+void Core::Impl::beats_acknowledged(Now now) {
+  begin_input(now);
+  if (Leader* leader = as_leader()) leader->due.rounds = true;
+  end_input();
+}
+
+// None: the member's process has acknowledged no beat.
+std::optional<BindRequest> Core::Impl::bind_for(NodeId member) const {
+  if (options_.shared == nullptr) return std::nullopt;
+  const Member* const found = log_.membership().find(member);
+  if (found == nullptr) return std::nullopt;  // about to be removed
+  const lease::Supporter* const supporter = options_.shared->supporter(found->uuid);
+  if (supporter == nullptr || !supporter->epoch()) return std::nullopt;
+  return BindRequest{options_.shared->beats().newest(), *supporter->epoch()};
+}
+
+// As Leader::acknowledged(), and each voter also contributes the newest beat of this process that
+// its process has acknowledged at the epoch at which it has bound its promise in this term.
+QuorumAcknowledged Core::Impl::acknowledged(const Leader& leader, bool votes) const {
+  if (options_.shared == nullptr) return leader.acknowledged(log_.membership(), votes);
+  const SharedPromises& shared = *options_.shared;
+  const lease::Timing numbers = holder_timing();
+  using Values =
+      std::tuple<std::optional<HolderInstant>, std::optional<HolderInstant>, std::optional<Round>>;
+  const auto values = [&](const lease::RoundStart* round,
+                          std::optional<lease::RoundStart> beat) -> Values {
+    Values found;
+    if (round != nullptr) found = {round->end(), round->began, round->round};
+    if (!beat) return found;
+    auto& [end, began, number] = found;
+    // A beat knows nothing of this group's numbers.
+    beat->limit(numbers);
+    if (beat->began > leader.beats_from) end = std::max(end, std::optional(beat->end()));
+    began = std::max(began, std::optional(beat->began));
+    return found;
+  };
+  const auto values_of = [&](NodeId id) -> Values {
+    if (id == options_.id && votes) {
+      const lease::RoundStart* const newest = shared.beats().find(shared.beats().newest());
+      return values(&leader.newest_round(),
+                    newest != nullptr ? std::optional(*newest) : std::nullopt);
+    }
+    const Progress* const peer = leader.find(id);
+    if (peer == nullptr) return {};
+    const lease::RoundStart* const round = peer->acked_round ? &*peer->acked_round : nullptr;
+    const lease::Supporter* const supporter =
+        peer->bound ? shared.supporter(peer->bound->directory) : nullptr;
+    if (supporter == nullptr) return values(round, std::nullopt);
+    return values(round, supporter->acknowledged(peer->bound->epoch));
+  };
+  const auto [end, began, round] =
+      quorum_values<HolderInstant, HolderInstant, Round>(log_.membership(), values_of);
+  return {end, began, round};
+}
+
+// This node leads no more, and the loss is published with the next Ready, before the release.
+void Core::Impl::release_members(const Leader& leader) {
+  std::vector<NodeId> members = leader.bind_asked;
+  for (const auto& [id, progress] : leader.progress) {
+    if (progress.bind_asked) members.push_back(id);
+  }
+  if (members.empty()) return;
+  if (pending_.release) {
+    members.insert(members.end(), pending_.release->members.begin(),
+                   pending_.release->members.end());
+  }
+  std::sort(members.begin(), members.end());
+  members.erase(std::unique(members.begin(), members.end()), members.end());
+  pending_.release = Release{leader.term, std::move(members)};
+}
+
+}  // namespace leasehold::raft

@@ -1,0 +1,34 @@
+// What a core asks of the promises between its process and the others, which all groups of the
+// process share (docs/decisions/0024).
+#pragma once
+
+#include <leasehold/lease/support.h>
+#include <leasehold/lease/supporter.h>
+#include <leasehold/raft/types.h>
+
+namespace leasehold::raft {
+
+/// Of one process; its cores and this are used by one thread. It outlives them. What it answers
+/// changes between two inputs of a core only.
+class SharedPromises {
+ public:
+  virtual ~SharedPromises() = default;
+
+  // ---- What this process has promised to those of other nodes ----
+
+  /// To the node of that directory; null if it has never sent a beat to this process.
+  virtual const lease::Support* support_of(const Uuid& holder) const = 0;
+  /// See lease::Support::rely().
+  virtual void rely(const Uuid& holder, PromiseInstant now) = 0;
+  /// The longest D that earlier processes of this node may have promised to the node; zero if they
+  /// have promised nothing.
+  virtual Duration remembered(NodeId holder) const = 0;
+
+  // ---- What the processes of other nodes have promised to this one ----
+
+  virtual const lease::Beats& beats() const = 0;
+  /// What the node of that directory has acknowledged; null if nothing.
+  virtual const lease::Supporter* supporter(const Uuid& member) const = 0;
+};
+
+}  // namespace leasehold::raft
