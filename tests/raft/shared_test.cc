@@ -718,10 +718,9 @@ void storms(int size, std::uint64_t seeds, int steps) {
     by_beats += storm.by_beats();
     leaders += storm.leaders();
   }
-  EXPECT_GT(by_beats, 0U);
-  EXPECT_GT(leaders, seeds);
-  std::printf("%llu %llu\n", static_cast<unsigned long long>(by_beats),
-              static_cast<unsigned long long>(leaders));
+  // Leases that no round of the group would carry any more.
+  EXPECT_GT(by_beats, 5000U);
+  EXPECT_GT(leaders, 700U);
 }
 
 TEST(SharedStorms, OfThreeNodesFindNoTwoLeases) {
