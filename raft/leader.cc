@@ -113,7 +113,8 @@ void Leader::acknowledge(Progress& peer, Round round) {
 }
 
 void Leader::bind(Progress& peer, const Uuid& directory, const lease::Epoch& epoch) {
-  LEASEHOLD_ASSERT(peer.bind_asked);
+  // Test: Shared.AnAnswerThatWasNotAskedForBindsNothing.
+  if (!peer.bind_asked) return;
   // Test: Shared.ALateAnswerDoesNotBindAtAnEarlierEpoch.
   if (peer.bound && peer.bound->directory == directory && epoch <= peer.bound->epoch) return;
   peer.bound = BoundPromise{directory, epoch};

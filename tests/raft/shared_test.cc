@@ -95,6 +95,20 @@ TEST(Shared, ALateAnswerDoesNotBindAtAnEarlierEpoch) {
       earlier);
 }
 
+TEST(Shared, AnAnswerThatWasNotAskedForBindsNothing) {
+  SharedGroup group;
+  const int leader = group.elect();
+  const int other = group.others(leader)[0];
+  AppendReply reply;
+  reply.request_term = reply.term = group.core(leader).term();
+  reply.promised = true;
+  reply.round = Round(1);
+  reply.bound = lease::Epoch{Incarnation(2), 0};
+  group.step(other, leader, reply);
+  const NodeId id(static_cast<std::uint64_t>(other));
+  EXPECT_FALSE(group.core(leader).progress().at(id).bound.has_value());
+}
+
 TEST(Shared, AMoreCarefulNumberShortensWhatBeatsAreWorth) {
   SharedGroup group;
   const int leader = group.bound_leader();
