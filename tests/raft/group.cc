@@ -27,6 +27,8 @@ InitialState initial_state(const Replica& replica) {
   return state;
 }
 
+constexpr int kTurnsMax = 100'000;
+
 /// Moves `base` and `log` as `batch` says.
 void write(const PersistBatch& batch, Index& base, std::vector<Entry>& log) {
   if (batch.reset) {
@@ -95,7 +97,8 @@ void Group::jump(Duration step) {
 void Group::run(Duration span) {
   const PromiseInstant end = now_.promise + span;
   settle();
-  for (;;) {
+  for (int turns = 0;; ++turns) {
+    LEASEHOLD_ASSERT(turns < kTurnsMax);  // due again and again, at one instant
     PromiseInstant next = PromiseInstant::never();
     for (auto& [id, replica] : replicas_) {
       if (replica.up) next = std::min(next, replica.core->next_deadline());
