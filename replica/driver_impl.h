@@ -128,7 +128,7 @@ class Driver::Impl {
   void make_heartbeat(raft::AppendRequest& request) const;
 
   /// The larger of what this machine's clock is worth and what the group allows.
-  void note_drift() {
+  void note_drift() const {
     const std::int64_t own = context_.options.core.timing.max_clock_drift_ppm;
     const std::int64_t agreed = context_.core.timing().max_clock_drift_ppm;
     context_.ports.view.fresh_since().set_drift_ppm(std::max(own, agreed));

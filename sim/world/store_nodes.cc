@@ -37,7 +37,7 @@ void StoreNodes::send(Caller& caller, const kv::Command& command, Arrive arrive,
     if (caller.attempts != attempt) return;
     ++caller.attempts;
     if (!reply) caller.node = caller.random.below(places_.size());
-    told(std::move(reply));
+    told(reply);
   };
   const bool slow = caller.random.chance(1, 10);
   const Duration way = draw_duration(caller.random, microseconds(50),
