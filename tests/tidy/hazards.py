@@ -10,7 +10,7 @@ import os
 import re
 import sys
 
-ROWS = [f"H{n}" for n in [*range(1, 46), *range(51, 69)]]
+ROWS = [f"H{n}" for n in [*range(1, 46), *range(51, 79)]]
 ARGUED_MAX = 8
 TEST = re.compile(r"`(\w+\.\w+)`")
 DEFINED = re.compile(r"^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)", re.MULTILINE)
