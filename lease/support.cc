@@ -23,7 +23,7 @@ bool Support::renew(const Process& from, Duration duration, PromiseInstant now) 
     // hold promises at the same time.
     // Test: Support.AProcessAtAnotherPlaceWaitsForTheEndOfTheSupport.
     if (!first && from.place != process_.place && live(now)) return false;
-    replace(from);
+    replace(from, now);
   }
   promise_.renew(duration, now);
   LEASEHOLD_ASSERT(live(now));
@@ -31,9 +31,9 @@ bool Support::renew(const Process& from, Duration duration, PromiseInstant now) 
   return true;
 }
 
-void Support::end(const Process& ended) {
+void Support::end(const Process& ended, PromiseInstant now) {
   if (!ended_by(process_, ended)) return;
-  replace({ended.incarnation.next(), ended.place});
+  replace({ended.incarnation.next(), ended.place}, now);
   LEASEHOLD_ASSERT(!ended_by(process_, ended));
 }
 
@@ -51,17 +51,18 @@ void Support::release(const Process& from, Beat beat) {
 void Support::rely(PromiseInstant now) {
   // The live promises of other groups rest on the same epoch.
   LEASEHOLD_ASSERT(!live(now));
-  let_go();
+  let_go(now);
 }
 
-void Support::let_go() {
+void Support::let_go(PromiseInstant now) {
   ++epoch_.counter;
+  let_go_at_ = now;
   LEASEHOLD_ASSERT(epoch_.counter > 0);
 }
 
 // An epoch serves one process, and so does the number of a beat.
-void Support::replace(const Process& process) {
-  if (process_.incarnation.value() != 0) let_go();
+void Support::replace(const Process& process, PromiseInstant now) {
+  if (process_.incarnation.value() != 0) let_go(now);
   process_ = process;
   released_ = Beat();
 }

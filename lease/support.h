@@ -26,13 +26,15 @@ class Support {
   static Support restarted(Incarnation self, Duration remembered, Duration binding,
                            PromiseInstant now);
 
-  /// A beat of `from` that arrived at `now`: the member promises for `duration`, its own D or the
-  /// beat's, whichever is longer. True: it is to be acknowledged at epoch(), once remembered() is
-  /// durable. False: a process that has ended, or one at another place whose end nobody can prove
-  /// against the one that is supported now; nothing has changed.
+  /// A beat of `from` that arrived at `now`: the member promises for `duration`. That is the longer
+  /// one of its own D and the beat's; the beat's is bounded, since a faulty holder may name any,
+  /// and stretched for the member's clock by the drift that the beat names (Timing::stretched()).
+  /// True: it is to be acknowledged at epoch(), once remembered() is durable. False: a process that
+  /// has ended, or one at another place whose end nobody can prove against the one that is
+  /// supported now; nothing has changed.
   bool renew(const Process& from, Duration duration, PromiseInstant now);
   /// The process, and all earlier ones of its directory at that place, have ended.
-  void end(const Process& ended);
+  void end(const Process& ended, PromiseInstant now);
   /// Whether a group's promise may be bound as an append asks. A bind that was asked for before the
   /// holder released the group comes too late: nothing would ever end it.
   bool accepts(const Bind& bind) const;
@@ -47,6 +49,8 @@ class Support {
   bool covers(const Epoch& bound, PromiseInstant now) const { return bound == epoch_ && live(now); }
   bool live(PromiseInstant now) const { return promise_.live(now); }
   PromiseInstant until() const { return promise_.until(); }
+  /// When the epoch changed last; earliest() if it never has.
+  PromiseInstant let_go_at() const { return let_go_at_; }
   /// The D that has to be durable before a beat is acknowledged.
   Duration remembered() const { return promise_.remembered(); }
   const Epoch& epoch() const { return epoch_; }
@@ -54,13 +58,14 @@ class Support {
   const Process& process() const { return process_; }
 
  private:
-  void let_go();
-  void replace(const Process& process);
+  void let_go(PromiseInstant now);
+  void replace(const Process& process, PromiseInstant now);
 
   VoterPromise promise_;
   Process process_;
   /// Invariant: only rises; one value serves one process of the holder.
   Epoch epoch_;
+  PromiseInstant let_go_at_ = PromiseInstant::earliest();
   /// The largest that process_ has released a group with. Empty when process_ changes.
   Beat released_;
 };

@@ -131,8 +131,14 @@ void Core::Impl::end_input() {
 
 // The time alone can show a leader that it must step down; so every input begins with this check.
 void Core::Impl::observe_time() {
-  const Leader* leader = as_leader();
+  Leader* leader = as_leader();
   if (leader == nullptr) return;
+  if (options_.shared != nullptr) {
+    // Beats may have been acknowledged since.
+    // Test: Shared.AnIdleLeaderIsNotDeposedByALateInput.
+    leader->due.rounds = leader->due.reads = true;
+    derive_quorum(*leader);
+  }
   if (now_.holder >= leader->quorum_deadline()) {
     become_follower(RoleChangeReason::quorum_lost);
   } else if (disk_stalled()) {

@@ -43,6 +43,7 @@ void Core::Impl::note_end(const Peer& peer) {
   const bool awaited = leader_ == peer.id || promise_lives();
   // The promise of a node that waits to be added is also the sign that a leader has spoken to it.
   const bool newcomer = !log_.ever_names(options_.id, options_.uuid);
+  bound_.reset();
   if (!newcomer) {
     emit(HolderEnded{holder_, promise.term});
     // The disk remembers the promise until the next vote or promise replaces it there: a restart

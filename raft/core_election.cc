@@ -56,7 +56,7 @@ bool Core::Impl::may_campaign() const {
 // vote.
 PromiseInstant Core::Impl::election_deadline() const {
   PromiseInstant from = vote_updated_;
-  if (hard_state_.vote_committed) from = std::max(from, promise_until());
+  if (hard_state_.vote_committed) from = std::max(from, promise_was_over());
   PromiseInstant deadline = from + election_timeout_;
   if (promised_to_other_than(options_.id)) deadline = std::max(deadline, promise_until());
   return deadline;

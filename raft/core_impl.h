@@ -130,6 +130,7 @@ class Core::Impl {
   // core_shared.cc
   bool promise_lives() const;
   PromiseInstant promise_until() const;
+  PromiseInstant promise_was_over() const;
   const lease::Support* support() const;
   void take_bind(std::optional<BindRequest>& bind);
   void rely();
@@ -232,9 +233,9 @@ class Core::Impl {
 
   HardState hard_state_;
   lease::VoterPromise promise_;
-  /// At which epoch of the support for the holder's process the promise is bound, where groups
-  /// share promises. Invariant: none without a promise, and none after a restart.
-  std::optional<lease::Epoch> bound_;
+  /// The support that the promise is bound to, where groups share promises. Invariant: none without
+  /// a promise, and none after a restart.
+  std::optional<BoundPromise> bound_;
   Peer holder_;  ///< the process that it was given to; not known after a restart
   Peer sender_;  ///< of the message that is being handled
   EndedProcesses ended_;

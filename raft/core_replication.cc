@@ -109,7 +109,7 @@ void Core::Impl::append_from_leader(NodeId from, AppendRequest& m) {
   reply.term = hard_state_.term;
   reply.promised = true;
   reply.round = m.round;
-  if (m.bind) reply.bound = bound_;
+  if (m.bind) reply.bound = bound_->epoch;
   reply.matched = true;
   // The answer to a heartbeat claims only what is durable already, and leaves as soon as the
   // promise is durable: so a slow disk does not cost the lease.
@@ -133,7 +133,7 @@ void Core::Impl::refuse_append(NodeId from, const AppendRequest& m) {
   reply.term = hard_state_.term;
   reply.promised = true;
   reply.round = m.round;
-  if (m.bind) reply.bound = bound_;
+  if (m.bind) reply.bound = bound_->epoch;
   reply.matched = false;
   reply.rejected_prev = m.prev.index;
   reply.index =

@@ -18,19 +18,27 @@ namespace leasehold::raft {
 // ---- The member ----
 
 const lease::Support* Core::Impl::support() const {
-  return bound_ ? options_.shared->support_of(holder_.uuid) : nullptr;
+  return bound_ ? options_.shared->support_of(bound_->directory) : nullptr;
 }
 
 bool Core::Impl::promise_lives() const {
   if (promise_.live(now_.promise)) return true;
   const lease::Support* const shared = support();
-  return shared != nullptr && shared->covers(*bound_, now_.promise);
+  return shared != nullptr && shared->covers(bound_->epoch, now_.promise);
 }
 
 PromiseInstant Core::Impl::promise_until() const {
   const lease::Support* const shared = support();
-  if (shared == nullptr || shared->epoch() != *bound_) return promise_.until();
+  if (shared == nullptr || shared->epoch() != bound_->epoch) return promise_.until();
   return std::max(promise_.until(), shared->until());
+}
+
+// Since when this node may wait for an election. What other groups have let go is over since then,
+// and not since this group's own last append: they must not all ask at once.
+PromiseInstant Core::Impl::promise_was_over() const {
+  const lease::Support* const shared = support();
+  if (shared == nullptr || shared->epoch() == bound_->epoch) return promise_until();
+  return std::max(promise_.until(), shared->let_go_at());
 }
 
 // The promise is renewed. What remains of `bind` is to be answered with bound_.
@@ -43,8 +51,8 @@ void Core::Impl::take_bind(std::optional<BindRequest>& bind) {
     bind.reset();
     return;
   }
-  bound_ = shared->epoch();
-  LEASEHOLD_ASSERT(*bound_ == bind->epoch);
+  bound_ = BoundPromise{sender_.uuid, shared->epoch()};
+  LEASEHOLD_ASSERT(bound_->epoch == bind->epoch);
 }
 
 // This node is about to do what a live promise forbids, and its promise is over. If that was bound,
@@ -52,8 +60,9 @@ void Core::Impl::take_bind(std::optional<BindRequest>& bind) {
 void Core::Impl::rely() {
   if (!bound_ || promise_lives()) return;
   const lease::Support* const shared = support();
-  LEASEHOLD_ASSERT(shared != nullptr);
-  if (shared->epoch() == *bound_) options_.shared->rely(holder_.uuid, now_.promise);
+  if (shared != nullptr && shared->epoch() == bound_->epoch) {
+    options_.shared->rely(bound_->directory, now_.promise);
+  }
   bound_.reset();
   LEASEHOLD_ASSERT(!promise_lives());
 }
@@ -69,8 +78,10 @@ void Core::Impl::released(Now now, const Peer& peer, Term term) {
   begin_input(now);
   const StoredPromise& promise = hard_state_.promise;
   // A later term is another leadership, of which this says nothing. A node that waits to be added
-  // keeps the promise, which is all that it has of its group.
+  // keeps its own promise, which is all that it has of its group.
   const bool held = promise.holder == peer.id && promise.term <= term && holder_ == peer;
+  // Test: Shared.ANewcomerIsReleasedToo.
+  if (held) bound_.reset();
   if (held && log_.ever_names(options_.id, options_.uuid)) {
     LEASEHOLD_ASSERT(as_leader() == nullptr);  // it would have dropped the promise
     drop_promise();
@@ -86,8 +97,7 @@ void Core::Impl::released(Now now, const Peer& peer, Term term) {
 // ---- The leader ----
 
 void Core::Impl::beats_acknowledged(Now now) {
-  begin_input(now);
-  if (Leader* leader = as_leader()) leader->due.rounds = true;
+  begin_input(now);  // derives what follows
   end_input();
 }
 

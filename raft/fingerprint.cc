@@ -68,6 +68,11 @@ void add_future(lease::Instant<Tag> instant, lease::Instant<Tag> now, Fingerprin
   f.add(static_cast<std::uint64_t>(left.count()));
 }
 
+void add_epoch(const lease::Epoch& epoch, Fingerprint& f) {
+  f.add(epoch.incarnation.value());
+  f.add(epoch.counter);
+}
+
 struct Add {
   Fingerprint& f;
 
@@ -91,8 +96,12 @@ struct Add {
     f.add(m.round.value());
     f.add(static_cast<std::uint64_t>(m.lease.count()));
     f.add(static_cast<std::uint64_t>(m.drift_ppm));
+    if (!m.bind) return;
+    f.add(m.bind->beat.value());
+    add_epoch(m.bind->epoch, f);
   }
   void operator()(const AppendReply& m) const {
+    if (m.bound) add_epoch(*m.bound, f);
     f.add(m.request_term.value());
     f.add(m.term.value());
     f.add((m.promised ? 2U : 0U) + (m.matched ? 1U : 0U));
@@ -181,7 +190,7 @@ class CoreReader {
     f_.add(static_cast<std::uint64_t>(core_.promise_.remembered().count()));
     f_.add(core_.holder_.uuid.low);
     add_process(core_.holder_.process);
-    if (core_.bound_) add_epoch(*core_.bound_);
+    if (core_.bound_) add_epoch(core_.bound_->epoch, f_);
     f_.add(core_.ended_.newest().size());
     for (const auto& ended : core_.ended_.newest()) {
       f_.add(ended.first.value());
@@ -222,11 +231,6 @@ class CoreReader {
   void add_process(const Process& process) {
     f_.add(process.incarnation.value());
     f_.add(process.place);
-  }
-
-  void add_epoch(const lease::Epoch& epoch) {
-    f_.add(epoch.incarnation.value());
-    f_.add(epoch.counter);
   }
 
   void add_log() {
@@ -335,7 +339,7 @@ class CoreReader {
     add_future(progress.listens_until, now_.promise, f_);
     f_.add(progress.acked_round ? 1 : 0);
     if (progress.acked_round) add_round(*progress.acked_round);
-    if (progress.bound) add_epoch(progress.bound->epoch);
+    if (progress.bound) add_epoch(progress.bound->epoch, f_);
   }
 
   const Core::Impl& core_;

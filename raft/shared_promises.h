@@ -9,19 +9,21 @@
 namespace leasehold::raft {
 
 /// Of one process; its cores and this are used by one thread. It outlives them. What it answers
-/// changes between two inputs of a core only.
+/// changes between two inputs of a core only. A group has one core in the life of a process: the
+/// next one would not know what the first has bound.
 class SharedPromises {
  public:
   virtual ~SharedPromises() = default;
 
   // ---- What this process has promised to those of other nodes ----
 
-  /// To the node of that directory; null if it has never sent a beat to this process.
+  /// To the node of that directory; null if it has never sent a beat to this process. One that was
+  /// there stays.
   virtual const lease::Support* support_of(const Uuid& holder) const = 0;
   /// See lease::Support::rely().
   virtual void rely(const Uuid& holder, PromiseInstant now) = 0;
-  /// The longest D that earlier processes of this node may have promised to the node; zero if they
-  /// have promised nothing.
+  /// The longest D that earlier processes of this node may have promised to the node, under
+  /// whatever directory it has had that number; zero if they have promised nothing.
   virtual Duration remembered(NodeId holder) const = 0;
 
   // ---- What the processes of other nodes have promised to this one ----

@@ -101,10 +101,12 @@ TEST(Support, AProcessAtAnotherPlaceWaitsForTheEndOfTheSupport) {
 TEST(Support, EndsWithItsProcess) {
   Support support = supported();
   const Epoch before = support.epoch();
-  support.end(process(3));
-  support.end(process(4, 8));
+  support.end(process(3), at(1));
+  support.end(process(4, 8), at(1));
   EXPECT_EQ(support.epoch(), before);
-  support.end(process(4));
+  EXPECT_EQ(support.let_go_at(), PromiseInstant::earliest());
+  support.end(process(4), at(1));
+  EXPECT_EQ(support.let_go_at(), at(1));
   EXPECT_FALSE(support.covers(before, at(1)));
   // What it has sent is ignored; the next process is heard.
   EXPECT_FALSE(support.renew(process(4), kD, at(1)));
@@ -360,7 +362,7 @@ class Schedule {
     supporter_ = Supporter();
     releases_.clear();
     led_ = {};
-    if (random_.chance(1, 2)) support_.end(process(holder_.incarnation.value() - 1));
+    if (random_.chance(1, 2)) support_.end(process(holder_.incarnation.value() - 1), member_now());
   }
   void receive(const BeatAnswer& answer) {
     if (answer.to != holder_) return;

@@ -89,6 +89,7 @@ class SharedGroup : public Group {
   struct BeatMessage {
     Peer from;
     lease::Beat beat;
+    Duration duration{0};
     std::vector<Host::Released> releases;
   };
   struct BeatAnswer {
@@ -97,20 +98,25 @@ class SharedGroup : public Group {
     lease::Epoch epoch;
   };
 
-  /// Node `id` begins a beat.
-  void begin_beat(int id) {
+  /// Node `id` begins a beat, with the D of the group unless another one is given.
+  void begin_beat(int id, Duration duration = Duration(0)) {
     take_releases(id);
-    host(id).sent.begin(now().holder, timing_);
+    lease::Timing timing = timing_;
+    if (duration.count() > 0) timing.lease = duration;
+    host(id).sent.begin(now().holder, timing);
   }
   /// What it sends to `to` with its newest beat.
   BeatMessage beat_to(int id, int to) {
     take_releases(id);
-    return {peer_of(id), host(id).sent.newest(), host(id).releases[peer_of(to).id]};
+    const lease::Beat newest = host(id).sent.newest();
+    return {peer_of(id), newest, host(id).sent.find(newest)->duration,
+            host(id).releases[peer_of(to).id]};
   }
   /// `to` has heard it. None: it does not answer.
   std::optional<BeatAnswer> hear(int to, const BeatMessage& message) {
     lease::Support& support = host(to).support_for(message.from.uuid);
-    if (!support.renew(message.from.process, timing_.lease, now().promise)) return std::nullopt;
+    const Duration promised = std::max(timing_.lease, message.duration);
+    if (!support.renew(message.from.process, promised, now().promise)) return std::nullopt;
     for (const Host::Released& released : message.releases) {
       support.release(message.from.process, released.beat);
       core(to).released(now(), message.from, released.term);
@@ -132,8 +138,8 @@ class SharedGroup : public Group {
     drain(id);
   }
   /// A beat of `id` that all others acknowledge at once, except `without`.
-  void beat(int id, const std::vector<int>& without = {}) {
-    begin_beat(id);
+  void beat(int id, const std::vector<int>& without = {}, Duration duration = Duration(0)) {
+    begin_beat(id, duration);
     for (int other = 1; other <= size_; ++other) {
       if (other == id || !replica(other).up) continue;
       if (std::find(without.begin(), without.end(), other) != without.end()) continue;

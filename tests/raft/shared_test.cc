@@ -1,6 +1,11 @@
 // The lease of a group that rests on promises between processes (raft/core_shared.cc).
 #include "shared_group.h"
 
+#include <leasehold/raft/carry_out.h>
+
+#include <string>
+#include <utility>
+
 namespace leasehold::raft::test {
 namespace {
 
@@ -119,8 +124,9 @@ TEST(Shared, AMoreCarefulNumberShortensWhatBeatsAreWorth) {
   ASSERT_EQ(group.core(leader).lease_end(), group.now().holder + kD);
   group.silence();
   ASSERT_TRUE(std::holds_alternative<LogId>(group.change_settings(leader, settings)));
+  group.jump(ms(1));
   group.beat(leader);
-  EXPECT_LE(group.core(leader).lease_end(), group.now().holder + settings.timing.usable(kD));
+  EXPECT_EQ(group.core(leader).lease_end(), group.now().holder + settings.timing.usable(kD));
 }
 
 // Which numbers it has lived under is not known.
@@ -148,19 +154,57 @@ TEST(Shared, NoLeaseRestsOnABeatFromBeforeTheElection) {
   const int leader = group.bound_leader();
   const int next = group.others(leader)[0];
   group.jump(ms(10));
-  group.beat(next);
-  group.isolate(leader);
+  group.beat(next, {}, 10 * kD);
   ASSERT_FALSE(group.core(leader).transfer(group.now(), NodeId(static_cast<std::uint64_t>(next))));
   group.drain(leader);
-  group.heal();
   group.settle();
   ASSERT_EQ(group.core(next).role(), Role::leader);
-  // Bound by now, and everything else was lost.
-  const PromiseInstant rounds = group.now().promise;
+  // All are bound by now, and the beat is the newest that they have acknowledged.
+  group.run(ms(100));
+  ASSERT_TRUE(group.core(next).progress().begin()->second.bound.has_value());
+  EXPECT_LE(group.core(next).lease_end(), group.now().holder + kD);
+  group.beat(next, {}, 10 * kD);
+  EXPECT_EQ(group.core(next).lease_end(), group.now().holder + 10 * kD);
+}
+
+// As long as nothing else happens to it, a group of many gets no input for each acknowledged beat.
+TEST(Shared, AnIdleLeaderIsNotDeposedByALateInput) {
+  SharedGroup group;
+  const int leader = group.bound_leader();
   group.silence();
-  group.beats(next, 2 * kD);
-  EXPECT_EQ(group.core(next).lease_end(), group.now().holder + kD);
-  EXPECT_GT(group.now().promise, rounds);
+  group.jump(3 * kD);
+  group.begin_beat(leader);
+  for (const int other : group.others(leader)) {
+    const auto answer = group.hear(other, group.beat_to(leader, other));
+    group.host(leader).supporters[group.peer_of(other).uuid].acknowledge(
+        group.host(leader).sent, answer->beat, answer->epoch);
+  }
+  group.tick(leader);
+  EXPECT_EQ(group.core(leader).role(), Role::leader);
+}
+
+TEST(Shared, ABeatThatBringsTheLeaseBackAnswersTheReadsThatWait) {
+  SharedGroup group;
+  const int leader = group.bound_leader();
+  group.beats(leader, kD);
+  group.silence();
+  group.jump(kD - ms(1));
+  group.tick(leader);
+  group.jump(ms(1));
+  group.in_flight().clear();
+  group.begin_beat(leader);
+  std::vector<std::pair<int, SharedGroup::BeatAnswer>> answers;
+  for (const int other : group.others(leader)) {
+    answers.emplace_back(other, *group.hear(other, group.beat_to(leader, other)));
+  }
+  ASSERT_LE(group.core(leader).lease_end(), group.now().holder);
+  group.host(leader).supporters[group.peer_of(answers[0].first).uuid].acknowledge(
+      group.host(leader).sent, answers[0].second.beat, answers[0].second.epoch);
+  group.core(leader).read_index(group.now(), 77, ReadMode::lease);
+  group.drain(leader);
+  group.acknowledge(leader, answers[1].first, answers[1].second);
+  ASSERT_EQ(group.replica(leader).reads.size(), 1U);
+  EXPECT_EQ(group.replica(leader).reads[0].basis, ReadBasis::lease);
 }
 
 TEST(Shared, ALeaderThatLeavesReleasesThoseThatItHasAsked) {
@@ -176,6 +220,34 @@ TEST(Shared, ALeaderThatLeavesReleasesThoseThatItHasAsked) {
   EXPECT_EQ(release.term, term);
   EXPECT_EQ(release.members.size(), 2U);
   EXPECT_EQ(group.replica(leader).view.end, HolderInstant::earliest());
+}
+
+/// A host that notes the order of what it has to do.
+struct Recorder {
+  std::string done;
+
+  void publish(const LeaseState&) { done += "publish "; }
+  void release(const Release&) { done += "release "; }
+  void send(NodeId, const Message&) { done += "send "; }
+  void write(PersistBatch&, const std::vector<AppendIntent>&) {}
+  void hold(const HeldMessage&) {}
+  void send_snapshot(const SnapshotIntent&) {}
+  void store_chunk(const ReceivedChunk&) {}
+  void install(const SnapshotId&) {}
+  void apply_to(Index) {}
+  void committed(Index) {}
+  void answer(const ReadAnswer&) {}
+  void tell(const Event&) {}
+};
+
+TEST(CarryOut, PublishesTheLossBeforeItReleasesTheMembers) {
+  Ready ready;
+  ready.lease = LeaseState{};
+  ready.release = Release{Term(3), {NodeId(2)}};
+  ready.messages.push_back({NodeId(2), AppendReply{}});
+  Recorder recorder;
+  carry_out(ready, recorder);
+  EXPECT_EQ(recorder.done, "publish release send ");
 }
 
 TEST(Shared, ALeaderThatHasAskedNobodyReleasesNobody) {
@@ -278,6 +350,64 @@ TEST(Shared, AVoteByTokenLeavesThePromiseBound) {
   EXPECT_FALSE(group.votes(member, group.others(leader)[2], term.value() + 2));
 }
 
+// Another group has relied on the end, and this one may be led on.
+TEST(Shared, AFollowerWaitsForAnElectionTimeoutBehindAnEpochThatIsOver) {
+  SharedGroup group;
+  const int leader = group.bound_leader();
+  const int member = group.others(leader)[0];
+  group.silence();
+  group.beats(leader, 20 * kD);
+  group.jump(kD);
+  group.support(member, leader).rely(group.now().promise);
+  EXPECT_GE(group.core(member).next_deadline(), group.now().promise + exact().election_timeout);
+}
+
+TEST(Shared, ANewcomerIsReleasedToo) {
+  SharedGroup group;
+  const int leader = group.bound_leader();
+  group.add(4);
+  Host host(Incarnation(2));
+  group.replica(4).options.shared = &host;
+  group.restart(4);
+  ASSERT_TRUE(host.support_for(group.peer_of(leader).uuid)
+                  .renew(group.peer_of(leader).process, kD, group.now().promise));
+  AppendRequest append;
+  append.term = group.core(leader).term();
+  append.prev = group.core(leader).log().last();
+  append.round = Round(1);
+  append.lease = kD;
+  append.bind = BindRequest{lease::Beat(9), host.supports.begin()->second.epoch()};
+  group.silence();
+  group.step(leader, 4, append);
+  group.core(4).released(group.now(), group.peer_of(leader), append.term);
+  EXPECT_TRUE(group.core(4).promise().live(group.now().promise));
+  // Its own promise runs out, whatever its process supports.
+  group.jump(kD);
+  ASSERT_TRUE(host.support_for(group.peer_of(leader).uuid)
+                  .renew(group.peer_of(leader).process, kD, group.now().promise));
+  EXPECT_TRUE(group.votes(4, group.others(leader)[0], 9));
+}
+
+// Nothing that a peer sends reaches an assertion, and no other directory takes the binding over.
+TEST(Shared, ABindingStaysWithItsDirectory) {
+  SharedGroup group;
+  const int leader = group.bound_leader();
+  const int member = group.others(leader)[0];
+  AppendRequest append;
+  append.term = group.core(leader).term();
+  append.prev = group.core(leader).log().last();
+  append.round = Round(1);
+  append.lease = kD;
+  Peer another = group.peer_of(leader);
+  another.uuid = Uuid{99, 99};
+  group.silence();
+  group.step(another, member, append);
+  group.beats(leader, 3 * kD);
+  EXPECT_FALSE(group.votes(member, group.others(leader)[1], 9));
+  group.jump(kD);
+  EXPECT_TRUE(group.votes(member, group.others(leader)[1], 9));
+}
+
 TEST(Shared, AReleaseEndsThePromiseOfItsTermAndNoLaterOne) {
   SharedGroup group;
   const int leader = group.bound_leader();
@@ -339,7 +469,7 @@ TEST(Shared, TheEndOfTheHoldersProcessEndsWhatIsBound) {
   const int leader = group.bound_leader();
   const int member = group.others(leader)[0];
   group.silence();
-  group.support(member, leader).end(group.peer_of(leader).process);
+  group.support(member, leader).end(group.peer_of(leader).process, group.now().promise);
   group.notice(leader, member);
   EXPECT_TRUE(group.votes(member, group.others(leader)[1], 9));
 }
