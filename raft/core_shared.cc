@@ -1,10 +1,11 @@
 // How the lease of this group rests on promises between processes, which it shares with other
 // groups (docs/decisions/0024). Without SharedPromises nothing here has an effect.
 //
-//   member: an append binds the promise to the support that this process gives to the leader's.
-//   Then
-//           the promise lives as long as the support does, at the same epoch.
-//   leader: a member that has bound its promise counts by the beats that its process acknowledges.
+// The member: an append binds its promise to the support that its process gives to the leader's.
+// Then the promise lives as long as the support does, at the same epoch.
+//
+// The leader: a member that has bound its promise counts by the beats that its process has
+// acknowledged.
 
 #include <leasehold/base/assert.h>
 #include <leasehold/raft/core_impl.h>
@@ -79,7 +80,8 @@ void Core::Impl::released(Now now, const Peer& peer, Term term) {
   const StoredPromise& promise = hard_state_.promise;
   // A later term is another leadership, of which this says nothing. A node that waits to be added
   // keeps its own promise, which is all that it has of its group.
-  const bool held = promise.holder == peer.id && promise.term <= term && holder_ == peer;
+  const bool held =
+      peer.id != kNobody && promise.holder == peer.id && promise.term <= term && holder_ == peer;
   // Test: Shared.ANewcomerIsReleasedToo.
   if (held) bound_.reset();
   if (held && log_.ever_names(options_.id, options_.uuid)) {
