@@ -65,6 +65,8 @@ FOUND = [
     ("promise_tied_to_vote", "--time 3 --no-drift", 15),
     ("read_before_own_term", "--time 0 --proposals 1 --transfers 1 --reads 1 --no-drift", 18),
     ("joint_left_early", "--sole --time 3 --changes 1 --no-drift --flights 5", 21),
+    ("the_dead_lead_on", "--time 3 --restarts 1 --notices 1 --no-drift", 2),
+    ("a_death_of_any_process", "--time 3 --restarts 2 --notices 2 --no-drift", 10),
     ("view_after_messages", "--time 0 --proposals 1 --no-drift", 3),
     ("holder_clock_of_promises", "--time 3 --suspends 1 --no-drift", 5),
     ("chunk_reply_of_another_term", f"{LATE_CHUNK} --time 3 --no-drift", 5),
