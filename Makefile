@@ -17,8 +17,8 @@ ONCE := $(if $(CI),-DLEASEHOLD_BATCHES=ON -DLEASEHOLD_PCH=ON -DCMAKE_CXX_FLAGS_D
 build = if [ -t 1 ]; then ninja -C build/$(1) -j$(JOBS) $(2); \
 	else ninja -C build/$(1) -j$(JOBS) $(2) | $(FLOW); fi
 # $(call ctest,PRESET,ARGUMENTS): ends with ctest's own summary.
-# Five slots for two cores: tests of processes mostly wait and take one, the others two.
-ctest = ctest --test-dir build/$(1) --output-on-failure --no-tests=error -j$$((5 * $(JOBS) / 2)) $(2) $(CTEST_ARGS)
+# Six slots for two cores: tests of processes mostly wait and take one, the others two.
+ctest = ctest --test-dir build/$(1) --output-on-failure --no-tests=error -j$$((3 * $(JOBS))) $(2) $(CTEST_ARGS)
 
 SOURCES = git ls-files '*.h' '*.cc'
 

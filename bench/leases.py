@@ -359,7 +359,7 @@ def parse():
     parser.add_argument("--operations", type=int, help="renewals, and reads, of a block (default: 2000)")
     options = parser.parse_args()
     full = {"leases": 100_000, "ttl": 10.0, "seconds": 30.0, "staggered": 2000, "pairs": 20, "operations": 2000}
-    quick = {"leases": 2000, "ttl": 3.0, "seconds": 1.0, "staggered": 200, "pairs": 2, "operations": 200}
+    quick = {"leases": 2000, "ttl": 3.0, "seconds": 1.0, "staggered": 40, "pairs": 2, "operations": 200}
     for name, value in (quick if options.quick else full).items():
         if getattr(options, name) is None:
             setattr(options, name, value)

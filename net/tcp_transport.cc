@@ -254,6 +254,10 @@ void TcpTransport::Impl::send_on(Link& link, const wire::PeerMessage& message,
     return;
   }
   const auto version = static_cast<std::uint16_t>(spoken_on(link));
+  if (!wire::speaks(version, message.payload)) {
+    ++counters_.dropped_unconnected;
+    return;
+  }
   if (!wire::encode_message(message, options_.limits.frame_bytes_max, out, version).ok()) {
     ++counters_.dropped_oversized;
     return;

@@ -57,8 +57,10 @@ void Driver::Impl::on(lease::Now now, PeerMessageReceived& event) {
         } else if constexpr (std::is_same_v<What, wire::ForwardReply>) {
           proposals_.refused(now, event.from.id, payload);
         } else {
-          // The group is formed before a driver exists: see formation.h.
-          static_assert(std::is_same_v<What, wire::FormationConfirm>);
+          // The group is formed before a driver exists: see formation.h. Beats are of no group.
+          static_assert(std::is_same_v<What, wire::FormationConfirm> ||
+                        std::is_same_v<What, raft::ProcessBeat> ||
+                        std::is_same_v<What, raft::ProcessBeatReply>);
         }
       },
       event.message.payload);

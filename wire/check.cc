@@ -66,10 +66,9 @@ Verdict check_vote_reply(const Reply& m) {
   return kHolds;
 }
 
-/// AppendRequest and SnapshotChunk.
+/// AppendRequest, SnapshotChunk and ProcessBeat.
 template <class Request>
-Verdict check_round(const Request& m) {
-  if (m.round.value() == 0) return "I7: no round";
+Verdict check_lease(const Request& m) {
   if (m.lease <= lease::Duration(0) || m.lease > kLeaseMax) {
     return "I7: the lease is not within (0, 1 hour]";
   }
@@ -77,6 +76,22 @@ Verdict check_round(const Request& m) {
     return "I7: the drift is not within 0 and 500000 ppm";
   }
   return kHolds;
+}
+
+/// AppendRequest and SnapshotChunk.
+template <class Request>
+Verdict check_round(const Request& m) {
+  return m.round.value() == 0 ? "I7: no round" : check_lease(m);
+}
+
+Verdict check_epoch(const lease::Epoch& epoch) {
+  if (!in_range({epoch.incarnation.value(), epoch.counter})) return kI1;
+  return epoch.incarnation.value() == 0 ? "I13: an epoch of no process" : kHolds;
+}
+
+Verdict check_bind(const raft::BindRequest& bind) {
+  if (!in_range({bind.beat.value()})) return kI1;
+  return bind.beat.value() == 0 ? "I13: a bind to no beat" : check_epoch(bind.epoch);
 }
 
 Verdict check_entries(const raft::AppendRequest& m) {
@@ -126,6 +141,9 @@ struct Check {
     if (m.term.value() == 0) return kI2;
     if (!whole(m.prev)) return kI3;
     if (const Verdict verdict = check_round(m)) return verdict;
+    if (m.bind) {
+      if (const Verdict verdict = check_bind(*m.bind)) return verdict;
+    }
     return check_entries(m);
   }
 
@@ -134,7 +152,8 @@ struct Check {
                    m.hint_term.value(), m.rejected_prev.value()})) {
       return kI1;
     }
-    return m.request_term.value() == 0 ? kI2 : kHolds;
+    if (m.request_term.value() == 0) return kI2;
+    return m.bound ? check_epoch(*m.bound) : kHolds;
   }
 
   Verdict operator()(const raft::ReadIndexRequest& m) const { return incarnation(m.incarnation); }
@@ -203,6 +222,28 @@ struct Check {
       return kI1;
     }
     return m.request_term.value() == 0 ? kI2 : kHolds;
+  }
+
+  Verdict operator()(const raft::ProcessBeat& m) const {
+    if (!in_range({m.beat.value()})) return kI1;
+    if (m.beat.value() == 0) return "I14: no beat";
+    if (const Verdict verdict = check_lease(m)) return verdict;
+    if (m.released.size() > raft::kReleasedGroupsMax) return "I14: too many releases";
+    for (const raft::ReleasedGroup& released : m.released) {
+      if (!in_range({released.term.value()})) return kI1;
+      if (released.term.value() == 0) return kI2;
+      if (released.since.value() == 0 || released.since > m.beat) {
+        return "I14: a release of another beat";
+      }
+    }
+    return kHolds;
+  }
+
+  Verdict operator()(const raft::ProcessBeatReply& m) const {
+    if (!in_range({m.beat.value()})) return kI1;
+    if (m.beat.value() == 0) return "I14: no beat";
+    if (const Verdict verdict = check_epoch(m.epoch)) return verdict;
+    return incarnation(m.incarnation);
   }
 
   Verdict operator()(const raft::Message& m) const { return std::visit(*this, m); }

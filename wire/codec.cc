@@ -62,6 +62,12 @@ bool has_payload_part(const wire::Payload& payload) {
 
 }  // namespace
 
+bool speaks(std::uint16_t version, const wire::Payload& payload) {
+  const bool of_process = std::holds_alternative<raft::ProcessBeat>(payload) ||
+                          std::holds_alternative<raft::ProcessBeatReply>(payload);
+  return version >= kSettingsVersion || !of_process;
+}
+
 std::size_t payload_bytes(const wire::PeerMessage& message) {
   std::size_t bytes = 0;
   for_each_payload(message, [&bytes](const Bytes& payload) { bytes += payload.size(); });
@@ -72,6 +78,7 @@ Result<std::size_t> encode_message(const wire::PeerMessage& message, std::size_t
                                    SendBuffer& out, std::uint16_t version) {
   LEASEHOLD_ASSERT(check_message(message).ok());
   LEASEHOLD_ASSERT(version >= kWireVersionMin && version <= kWireVersionMax);
+  LEASEHOLD_ASSERT(speaks(version, message.payload));
   LEASEHOLD_ASSERT(frame_bytes_max <= std::numeric_limits<std::int32_t>::max());
   const std::size_t payload = payload_bytes(message);
   std::size_t protobuf = 0;

@@ -17,10 +17,13 @@ namespace leasehold::wire {
 /// The payload bytes of `message`; its frame is longer by little more than a header.
 std::size_t payload_bytes(const wire::PeerMessage& message);
 
+/// Whether wire version `version` has this kind of message.
+bool speaks(std::uint16_t version, const wire::Payload& payload);
+
 /// Appends the frame of `message` to `out` and returns its length. Asserts the invariants of
 /// check.h: a message that breaks one is a bug of this node. Error: overloaded, nothing is
 /// appended: the frame would be above `frame_bytes_max`. `version`: the wire version of the
-/// connection, one that this build speaks.
+/// connection, one that this build speaks and that speaks() of the message.
 Result<std::size_t> encode_message(const wire::PeerMessage& message, std::size_t frame_bytes_max,
                                    SendBuffer& out, std::uint16_t version = kWireVersionMax);
 

@@ -19,10 +19,12 @@ bool known_fields_only(const google::protobuf::Message& form) {
   return form.GetReflection()->GetUnknownFields(form).empty();
 }
 
-/// Whether an append or a chunk of wire version `version` may say this drift.
-template <class Form>
-bool drift_belongs(const Form& form, std::uint16_t version) {
-  return version >= kSettingsVersion || form.drift_ppm() == 0;
+/// Whether `m` is of a kind, or has a field, that came with kSettingsVersion.
+bool of_settings_version(const pb::Message& m) {
+  const pb::AppendRequest& append = m.append_request();
+  return m.has_process_beat() || m.has_process_beat_reply() || append.drift_ppm() != 0 ||
+         append.has_bind() || m.append_reply().has_bound() || m.snapshot_chunk().drift_ppm() != 0 ||
+         !m.formation_confirm().settings().empty();
 }
 
 raft::LogId log_id(std::uint64_t term, std::uint64_t index) {
@@ -33,6 +35,21 @@ Result<raft::TransferToken> transfer_token(const pb::TransferToken& m) {
   if (!known_fields_only(m)) return malformed("a token has an unknown field");
   return raft::TransferToken{raft::Term(m.term()), raft::NodeId(m.target()),
                              raft::Index(m.last_index())};
+}
+
+Result<lease::Epoch> epoch(const pb::Epoch& m) {
+  if (!known_fields_only(m)) return malformed("an epoch has an unknown field");
+  return lease::Epoch{raft::Incarnation(m.incarnation()), m.counter()};
+}
+
+/// Reads what an append says of the promise between the processes.
+Result<void> read_bind(const pb::AppendRequest& m, std::optional<raft::BindRequest>& to) {
+  if (!m.has_bind()) return {};
+  if (!known_fields_only(m.bind())) return malformed("a bind has an unknown field");
+  const Result<lease::Epoch> at = epoch(m.bind().epoch());
+  if (!at.ok()) return at.error();
+  to = raft::BindRequest{lease::Beat(m.bind().beat()), at.value()};
+  return {};
 }
 
 raft::PreVoteRequest pre_vote_request(const pb::PreVoteRequest& m) {
@@ -81,6 +98,7 @@ Result<raft::AppendRequest> append_request(const pb::AppendRequest& m, const Byt
   request.round = raft::Round(m.round());
   request.lease = lease::Duration(m.lease_ns());
   request.drift_ppm = m.drift_ppm();
+  if (Result<void> bind = read_bind(m, request.bind); !bind.ok()) return bind.error();
   request.entries.reserve(static_cast<std::size_t>(count));
   raft::Index index = request.prev.index;
   std::size_t offset = 0;
@@ -98,7 +116,7 @@ Result<raft::AppendRequest> append_request(const pb::AppendRequest& m, const Byt
   return request;
 }
 
-raft::AppendReply append_reply(const pb::AppendReply& m) {
+Result<raft::AppendReply> append_reply(const pb::AppendReply& m) {
   raft::AppendReply reply;
   reply.request_term = raft::Term(m.request_term());
   reply.term = raft::Term(m.term());
@@ -108,7 +126,16 @@ raft::AppendReply append_reply(const pb::AppendReply& m) {
   reply.index = raft::Index(m.index());
   reply.hint_term = raft::Term(m.hint_term());
   reply.rejected_prev = raft::Index(m.rejected_prev());
+  if (m.has_bound()) {
+    const Result<lease::Epoch> bound = epoch(m.bound());
+    if (!bound.ok()) return bound.error();
+    reply.bound = bound.value();
+  }
   return reply;
+}
+
+raft::ReadIndexRequest read_index_request(const pb::ReadIndexRequest& m) {
+  return {raft::Incarnation(m.incarnation()), m.id(), m.quorum()};
 }
 
 raft::ReadIndexReply read_index_reply(const pb::ReadIndexReply& m) {
@@ -178,6 +205,29 @@ Result<wire::FormationConfirm> formation_confirm(const pb::FormationConfirm& m) 
   return confirm;
 }
 
+Result<raft::ProcessBeat> process_beat(const pb::ProcessBeat& m) {
+  if (static_cast<std::size_t>(m.released_size()) > raft::kReleasedGroupsMax) {
+    return malformed("a beat releases too many groups");
+  }
+  raft::ProcessBeat beat;
+  beat.beat = lease::Beat(m.beat());
+  beat.lease = lease::Duration(m.lease_ns());
+  beat.drift_ppm = m.drift_ppm();
+  for (const pb::ReleasedGroup& released : m.released()) {
+    if (!known_fields_only(released)) return malformed("a release has an unknown field");
+    beat.released.push_back({raft::GroupId(released.group()), raft::Term(released.term()),
+                             lease::Beat(released.since())});
+  }
+  return beat;
+}
+
+Result<raft::ProcessBeatReply> process_beat_reply(const pb::ProcessBeatReply& m) {
+  const Result<lease::Epoch> at = epoch(m.epoch());
+  if (!at.ok()) return at.error();
+  return raft::ProcessBeatReply{raft::Incarnation(m.incarnation()), lease::Beat(m.beat()),
+                                at.value()};
+}
+
 /// Moves the value into `to`, if there is one.
 template <class T>
 Result<void> take(Result<T> from, wire::Payload& to) {
@@ -200,6 +250,7 @@ Result<void> read_form(const pb::Message& m, const Bytes& payload, std::uint16_t
   using Case = pb::Message::PayloadCase;
   const auto unknown = [] { return malformed("a field that this wire version does not name"); };
   if (!known_fields_only(m)) return unknown();
+  if (version < kSettingsVersion && of_settings_version(m)) return unknown();
   switch (m.payload_case()) {
     case Case::kPreVoteRequest:
       if (!known_fields_only(m.pre_vote_request())) return unknown();
@@ -218,17 +269,13 @@ Result<void> read_form(const pb::Message& m, const Bytes& payload, std::uint16_t
       return {};
     case Case::kAppendRequest:
       if (!known_fields_only(m.append_request())) return unknown();
-      if (!drift_belongs(m.append_request(), version)) return unknown();
       return take_message(append_request(m.append_request(), payload), to);
     case Case::kAppendReply:
       if (!known_fields_only(m.append_reply())) return unknown();
-      to = raft::Message(append_reply(m.append_reply()));
-      return {};
+      return take_message(append_reply(m.append_reply()), to);
     case Case::kReadIndexRequest:
       if (!known_fields_only(m.read_index_request())) return unknown();
-      to = raft::Message(
-          raft::ReadIndexRequest{raft::Incarnation(m.read_index_request().incarnation()),
-                                 m.read_index_request().id(), m.read_index_request().quorum()});
+      to = raft::Message(read_index_request(m.read_index_request()));
       return {};
     case Case::kReadIndexReply:
       if (!known_fields_only(m.read_index_reply())) return unknown();
@@ -247,11 +294,9 @@ Result<void> read_form(const pb::Message& m, const Bytes& payload, std::uint16_t
       return take(forward_reply(m.forward_reply()), to);
     case Case::kFormationConfirm:
       if (!known_fields_only(m.formation_confirm())) return unknown();
-      if (version < kSettingsVersion && !m.formation_confirm().settings().empty()) return unknown();
       return take(formation_confirm(m.formation_confirm()), to);
     case Case::kSnapshotChunk:
       if (!known_fields_only(m.snapshot_chunk())) return unknown();
-      if (!drift_belongs(m.snapshot_chunk(), version)) return unknown();
       return take_message(snapshot_chunk(m.snapshot_chunk(), payload), to);
     case Case::kSnapshotReply:
       if (!known_fields_only(m.snapshot_reply())) return unknown();
@@ -260,6 +305,12 @@ Result<void> read_form(const pb::Message& m, const Bytes& payload, std::uint16_t
     case Case::kTimeoutNow:
       if (!known_fields_only(m.timeout_now())) return unknown();
       return take_message(timeout_now(m.timeout_now()), to);
+    case Case::kProcessBeat:
+      if (!known_fields_only(m.process_beat())) return unknown();
+      return take(process_beat(m.process_beat()), to);
+    case Case::kProcessBeatReply:
+      if (!known_fields_only(m.process_beat_reply())) return unknown();
+      return take(process_beat_reply(m.process_beat_reply()), to);
     case Case::PAYLOAD_NOT_SET: break;
   }
   return malformed("no kind of message that this wire version names");

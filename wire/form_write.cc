@@ -48,6 +48,10 @@ struct ToProtobuf {
   }
   void operator()(const raft::VoteReply& m) { vote_reply(m, out.mutable_vote_reply()); }
 
+  static void epoch(const lease::Epoch& epoch, pb::Epoch* to) {
+    to->set_incarnation(epoch.incarnation.value());
+    to->set_counter(epoch.counter);
+  }
   void operator()(const raft::AppendRequest& m) {
     auto* to = out.mutable_append_request();
     to->set_term(m.term.value());
@@ -57,6 +61,10 @@ struct ToProtobuf {
     to->set_round(m.round.value());
     to->set_lease_ns(m.lease.count());
     if (version >= kSettingsVersion) to->set_drift_ppm(static_cast<std::uint32_t>(m.drift_ppm));
+    if (m.bind && version >= kSettingsVersion) {
+      to->mutable_bind()->set_beat(m.bind->beat.value());
+      epoch(m.bind->epoch, to->mutable_bind()->mutable_epoch());
+    }
     const int count = static_cast<int>(m.entries.size());
     if (count == 0) return;
     to->mutable_entry_terms()->Reserve(count);
@@ -78,6 +86,7 @@ struct ToProtobuf {
     to->set_index(m.index.value());
     to->set_hint_term(m.hint_term.value());
     to->set_rejected_prev(m.rejected_prev.value());
+    if (m.bound && version >= kSettingsVersion) epoch(*m.bound, to->mutable_bound());
   }
   void operator()(const raft::ReadIndexRequest& m) {
     auto* to = out.mutable_read_index_request();
@@ -147,6 +156,24 @@ struct ToProtobuf {
     to->set_tag(m.id.tag);
     to->set_refused(m.refused);
     to->set_offset(m.offset);
+  }
+  void operator()(const raft::ProcessBeat& m) {
+    auto* to = out.mutable_process_beat();
+    to->set_beat(m.beat.value());
+    to->set_lease_ns(m.lease.count());
+    to->set_drift_ppm(static_cast<std::uint32_t>(m.drift_ppm));
+    for (const raft::ReleasedGroup& released : m.released) {
+      auto* to_released = to->add_released();
+      to_released->set_group(released.group.value());
+      to_released->set_term(released.term.value());
+      to_released->set_since(released.since.value());
+    }
+  }
+  void operator()(const raft::ProcessBeatReply& m) {
+    auto* to = out.mutable_process_beat_reply();
+    to->set_incarnation(m.incarnation.value());
+    to->set_beat(m.beat.value());
+    epoch(m.epoch, to->mutable_epoch());
   }
   void operator()(const raft::Message& m) { std::visit(*this, m); }
 };

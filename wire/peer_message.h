@@ -4,6 +4,7 @@
 #include <leasehold/base/bytes.h>
 #include <leasehold/raft/membership.h>
 #include <leasehold/raft/message.h>
+#include <leasehold/raft/process_beat.h>
 #include <leasehold/raft/settings.h>
 #include <leasehold/raft/types.h>
 
@@ -52,7 +53,8 @@ struct FormationConfirm {
   friend bool operator==(const FormationConfirm&, const FormationConfirm&) = default;
 };
 
-using Payload = std::variant<raft::Message, ForwardRequest, ForwardReply, FormationConfirm>;
+using Payload = std::variant<raft::Message, ForwardRequest, ForwardReply, FormationConfirm,
+                             raft::ProcessBeat, raft::ProcessBeatReply>;
 
 struct PeerMessage {
   raft::GroupId group;

@@ -46,21 +46,27 @@ void LeaderLeaseOracle::check_coverage(const SimNode& leader, raft::Term term) {
 
 /// In true time, whatever the two clocks may do from now on. A process that is down starts with a
 /// full promise.
-bool LeaderLeaseOracle::outlasts(const SimNode& voter, const SimNode& leader) const {
+bool LeaderLeaseOracle::outlasts(const SimNode& voter, Duration used, std::int64_t slowest) const {
   if (!voter.up()) return true;
-  const Duration used = leader.published().end - leader.clock().holder_now();
   const Duration left = voter.running().promise_until() - voter.clock().now().promise;
-  const std::int64_t slowest = kMillion - numbers_.drift_ppm(leader);
   const std::int64_t fastest = kMillion + numbers_.drift_ppm(voter);
-  return (used + numbers_.margin(leader)).count() * fastest <= (left + kRounding).count() * slowest;
+  return used.count() * fastest <= (left + kRounding).count() * slowest;
 }
 
-void LeaderLeaseOracle::check_numbers(const SimNode& leader, raft::Term term) {
-  if (world_.plan.drift_unbounded) return;
-  const auto holds = [this, &leader, term](const SimNode& node) {
-    return &node == &leader || (bound_to(node, leader, term) && outlasts(node, leader));
-  };
-  if (ledger_.on_quorum(holds)) return;
+bool LeaderLeaseOracle::covered_for_good(const SimNode& leader, raft::Term term) const {
+  const Duration used =
+      leader.published().end - leader.clock().holder_now() + numbers_.margin(leader);
+  const std::int64_t slowest = kMillion - numbers_.drift_ppm(leader);
+  return ledger_.on_quorum([this, &leader, term, used, slowest](const SimNode& node) {
+    return &node == &leader || (bound_to(node, leader, term) && outlasts(node, used, slowest));
+  });
+}
+
+void LeaderLeaseOracle::check_promises(const SimNode& leader, raft::Term term) {
+  const bool bounded = !world_.plan.drift_unbounded;
+  if (bounded && covered_for_good(leader, term)) return;
+  check_coverage(leader, term);
+  if (!bounded) return;
   std::string bounds;
   for (const SimNode* node : ledger_.nodes()) {
     bounds += fmt::format(" {}", numbers_.drift_ppm(*node));
@@ -89,8 +95,7 @@ void LeaderLeaseOracle::after_step() {
                   fmt::format("{} holds a valid lease of {}, but {} has committed an entry",
                               name(*node), term_text(term), term_text(ledger_.newest_term())));
     }
-    check_coverage(*node, term);
-    check_numbers(*node, term);
+    check_promises(*node, term);
   }
 }
 

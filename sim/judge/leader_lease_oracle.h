@@ -25,8 +25,10 @@ class LeaderLeaseOracle {
   bool bound_to(const SimNode& voter, const SimNode& leader, raft::Term term) const;
   bool covered(const SimNode& leader, raft::Term term) const;
   void check_coverage(const SimNode& leader, raft::Term term);
-  bool outlasts(const SimNode& voter, const SimNode& leader) const;
-  void check_numbers(const SimNode& leader, raft::Term term);
+  /// `used`: by the leader's clock, of which `slowest` ppm of true time may be all that it shows.
+  bool outlasts(const SimNode& voter, Duration used, std::int64_t slowest) const;
+  bool covered_for_good(const SimNode& leader, raft::Term term) const;
+  void check_promises(const SimNode& leader, raft::Term term);
 
   World& world_;
   const Ledger& ledger_;

@@ -72,11 +72,11 @@ class Ledger {
   /// same voters.
   template <class Holds>
   bool on_quorum(const Holds& holds) const {
-    std::size_t holders = 0;
+    std::size_t missing = membership_.voters.size() / 2 + 1;
     for (const raft::NodeId voter : membership_.voters) {
-      if (holds(node(voter))) ++holders;
+      if (holds(node(voter)) && --missing == 0) return true;
     }
-    return holders > membership_.voters.size() / 2;
+    return false;
   }
   bool durable_on_quorum(raft::LogId id, const SimNode* without = nullptr) const;
 

@@ -25,9 +25,10 @@ struct Summary {
 };
 
 constexpr const char* kMessageNames[] = {
-    "PreVoteRequest",   "PreVoteReply",     "VoteRequest",    "VoteReply",      "AppendRequest",
-    "AppendReply",      "ReadIndexRequest", "ReadIndexReply", "ForwardRequest", "ForwardReply",
-    "FormationConfirm", "SnapshotChunk",    "SnapshotReply",  "TimeoutNow"};
+    "PreVoteRequest", "PreVoteReply", "VoteRequest",      "VoteReply",
+    "AppendRequest",  "AppendReply",  "ReadIndexRequest", "ReadIndexReply",
+    "ForwardRequest", "ForwardReply", "FormationConfirm", "SnapshotChunk",
+    "SnapshotReply",  "TimeoutNow",   "ProcessBeat",      "ProcessBeatReply"};
 /// The meaning of x and y, by type.
 constexpr const char* kMessageNumbers[][2] = {{"last term", "last index"},
                                               {"request term", "granted"},
@@ -42,7 +43,9 @@ constexpr const char* kMessageNumbers[][2] = {{"last term", "last index"},
                                               {"members", "formed"},
                                               {"snapshot's last", "offset"},
                                               {"offset", "promised+2*refused"},
-                                              {"target", "last index"}};
+                                              {"target", "last index"},
+                                              {"beat", "released"},
+                                              {"beat", "epoch"}};
 
 Summary summarize(const raft::Message& message) {
   return std::visit(
@@ -98,6 +101,12 @@ Summary summarize(const wire::PeerMessage& message) {
                         },
                         [](const wire::FormationConfirm& m) {
                           return Summary{10, 0, m.members.size(), m.formed ? 1U : 0U};
+                        },
+                        [](const raft::ProcessBeat& m) {
+                          return Summary{14, 0, m.beat.value(), m.released.size()};
+                        },
+                        [](const raft::ProcessBeatReply& m) {
+                          return Summary{15, 0, m.beat.value(), m.epoch.counter};
                         },
                     },
                     message.payload);

@@ -203,7 +203,7 @@ def add_subdirectory(options):
     for example in COMPONENT:
         whole = options.full or example == "bare_core"
         build = with_cmake(options, "add_subdirectory", example,
-                           f"-DLEASEHOLD_SOURCE={os.path.realpath(options.source)}",
+                           f"-DLEASEHOLD_SOURCE={os.path.realpath(options.source)}", "-DLEASEHOLD_BATCHES=ON",
                            target=None if whole else f"CMakeFiles/{example}.dir/main.cc.o")
         if whole:
             try_out(options, example, os.path.join(build, example))

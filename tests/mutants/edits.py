@@ -129,20 +129,33 @@ def replaced(path, text, edits):
     for one, other in zip(spans, spans[1:]):
         if one[1] > other[0]:
             raise EditError(f"{path}: two edits overlap:\n{one[2].old}\n{other[2].old}")
-    parts, words, at, word = [], [], 0, 0
+    parts, at = [], 0
     for first, behind, edit in spans:
         parts += [text[at:source.tokens[first].begin], edit.new]
-        words += source.words[word:first] + [token.text for token in source.read(edit.new)]
-        at, word = source.tokens[behind - 1].end, behind
+        at = source.tokens[behind - 1].end
     parts.append(text[at:])
-    words += source.words[word:]
-    # A space where two tokens would become one.
+    check_joints(source, spans)
+    return joined(parts)
+
+
+def joined(parts):
+    """With a space where two tokens would become one."""
     result = parts[0]
     for part in parts[1:]:
         result += (" " if re.match(r"\w\w|[^\w\s]{2}", result[-1:] + part[:1]) else "") + part
-    if [token.text for token in source.read(result)] != words:
-        raise EditError(f"{path}: the replacement runs into the code next to it")
     return result
+
+
+def check_joints(source, spans):
+    """Behind an edit all tokens are those that it names and those that were there: a replacement may run into the code
+    next to it, as a comment does. Only what is next to it can tell."""
+    for first, behind, edit in spans:
+        begin, end = max(first - 2, 0), min(behind + 2, len(source.tokens))
+        before = source.text[source.tokens[begin].begin:source.tokens[first].begin]
+        after = source.text[source.tokens[behind - 1].end:source.tokens[end - 1].end]
+        words = source.words[begin:first] + [token.text for token in source.read(edit.new)] + source.words[behind:end]
+        if [token.text for token in source.read(joined([before, edit.new, after]))] != words:
+            raise EditError(f"{source.path}: the replacement runs into the code next to it")
 
 
 def by_file(edits):

@@ -1,4 +1,4 @@
-// A group whose lease rests on promises between processes, under random schedules: there are never
+// Groups whose leases rest on promises between processes, under random schedules: no group ever has
 // two leases.
 #include "shared_group.h"
 
@@ -7,11 +7,18 @@
 namespace leasehold::raft::test {
 namespace {
 
-/// Beats, answers and messages of the group are late, come twice or never; disks are slow;
+/// Beats, replies and messages of the groups are late, come twice or never; disks are slow;
 /// processes end and start again, with and without a notice; leaders transfer and are cut off.
 class Storm {
  public:
-  Storm(int size, std::uint64_t seed) : group_(size, timing(), seed), random_(seed) {}
+  Storm(int groups, int size, std::uint64_t seed)
+      : processes_(std::make_shared<Processes>(size, timing())), size_(size), random_(seed) {
+    for (int i = 1; i <= groups; ++i) {
+      const auto number = static_cast<std::uint64_t>(i);
+      groups_.push_back({std::make_unique<SharedGroup>(processes_, GroupId(number), size, timing(),
+                                                       seed + 7 * (number - 1))});
+    }
+  }
 
   void run(int steps) {
     for (int i = 0; i < steps; ++i) {
@@ -20,32 +27,49 @@ class Storm {
       if (testing::Test::HasFatalFailure()) return;
     }
   }
-  /// The faults end: somebody leads soon, and holds a lease.
+  /// The faults end: somebody leads each group soon, and holds a lease.
   bool settles() {
-    group_.heal();
     phase_ = Phase::all;
-    for (int i = 1; i <= group_.size(); ++i) {
-      group_.replica(i).auto_sync = true;
-      if (!group_.replica(i).up) group_.restart_process(i);
-      group_.sync(i);
+    for (int i = 1; i <= size_; ++i) {
+      processes_->host(i).auto_sync = true;
+      if (!up(i)) processes_->restart(i);
+      processes_->sync(i);
+    }
+    for (Member& member : groups_) {
+      member.group->heal();
+      for (int i = 1; i <= size_; ++i) {
+        member.group->replica(i).auto_sync = true;
+        member.group->sync(i);
+      }
     }
     for (int turn = 0; turn < 400; ++turn) {
       pass(ms(10));
-      for (int i = 1; i <= group_.size(); ++i) {
-        if (turn % 4 == 0) group_.beat(i);
+      for (int i = 1; i <= size_; ++i) {
+        if (turn % 4 == 0) groups_.front().group->beat(i);
       }
-      group_.settle();
+      for (Member& member : groups_) member.group->settle();
       judge();
-      for (int i = 1; i <= group_.size(); ++i) {
-        if (turn > 300 && group_.replica(i).view.end > group_.now().holder) return true;
-      }
+      if (turn > 300 && all_hold()) return true;
     }
     return false;
   }
   std::uint64_t by_beats() const { return by_beats_; }
   std::uint64_t leaders() const { return leaders_; }
+  /// How often a node let go of a promise that rested on another's process.
+  std::uint64_t let_go() const { return let_go_; }
 
  private:
+  struct Member {
+    std::unique_ptr<SharedGroup> group;
+    std::vector<Envelope> messages{};
+    Term newest{};
+  };
+  struct Beat {
+    int to;
+    Processes::Beat beat;
+  };
+  enum class Phase : std::uint8_t { all, all_again, beats_only, no_beats };
+
   static lease::Timing timing() {
     lease::Timing timing = exact();
     timing.lease = ms(400);
@@ -54,22 +78,10 @@ class Storm {
     timing.max_round_trip = ms(20);
     return timing;
   }
-  struct Beat {
-    int to;
-    SharedGroup::BeatMessage message;
-    int from;
-  };
-  struct Answer {
-    int to;
-    SharedGroup::BeatAnswer answer;
-    int by;
-  };
-
-  enum class Phase : std::uint8_t { all, all_again, beats_only, no_beats };
-
-  int any() {
-    return 1 + static_cast<int>(random_.below(static_cast<std::uint64_t>(group_.size())));
-  }
+  int any() { return 1 + static_cast<int>(random_.below(static_cast<std::uint64_t>(size_))); }
+  Member& any_group() { return groups_[random_.below(groups_.size())]; }
+  bool up(int node) { return groups_.front().group->replica(node).up; }
+  Now now() { return groups_.front().group->now(); }
 
   void step() {
     const int node = any();
@@ -84,54 +96,68 @@ class Storm {
       case 4:
       case 5:
       case 6: return send_beats(node);
-      case 7:
-        if (group_.replica(node).up) group_.sync(node);
-        return;
-      case 8: group_.replica(node).auto_sync = random_.chance(3, 4); return;
+      case 7: return sync(node);
+      case 8: return change_disk(node);
       case 9:
-        if (group_.replica(node).up) group_.propose(node, "x");
+        if (up(node)) any_group().group->propose(node, "x");
         return;
-      case 10:
-        if (group_.replica(node).up && random_.chance(1, 3)) {
-          (void)group_.core(node).transfer(group_.now(), kNobody);
-          group_.drain(node);
-        }
-        return;
+      case 10: return transfer(node, *any_group().group);
       case 11:
         if (random_.chance(1, 6)) end(node);
         return;
       case 12:
-        if (!group_.replica(node).up) group_.restart_process(node);
+        if (!up(node)) processes_->restart(node);
         return;
-      case 13:
-        if (random_.chance(1, 8)) group_.isolate(node);
-        if (random_.chance(1, 2)) group_.heal();
-        return;
+      case 13: return cut(node, *any_group().group);
       default: return deliver();
     }
+  }
+  void sync(int node) {
+    if (!up(node)) return;
+    if (random_.chance(1, 2)) return processes_->sync(node);
+    any_group().group->sync(node);
+  }
+  void change_disk(int node) {
+    const bool quick = random_.chance(3, 4);
+    if (random_.chance(1, 3)) {
+      processes_->host(node).auto_sync = quick;
+    } else {
+      any_group().group->replica(node).auto_sync = quick;
+    }
+  }
+  void transfer(int node, SharedGroup& group) {
+    if (!up(node) || !random_.chance(1, 3)) return;
+    (void)group.core(node).transfer(group.now(), kNobody);
+    group.drain(node);
+  }
+  void cut(int node, SharedGroup& group) {
+    if (random_.chance(1, 8)) group.isolate(node);
+    if (random_.chance(1, 2)) group.heal();
   }
   void deliver() {
     for (std::uint64_t i = random_.below(8); i > 0; --i) {
       if (phase_ != Phase::no_beats) {
         some_beat();
-        some_answer();
+        some_reply();
       }
-      if (phase_ != Phase::beats_only) some_message();
+      if (phase_ != Phase::beats_only) some_message(any_group());
     }
   }
   void pass(Duration span) {
-    group_.jump(span);
-    for (int i = 1; i <= group_.size(); ++i) {
-      if (group_.replica(i).up && group_.core(i).next_deadline() <= group_.now().promise) {
-        group_.tick(i);
+    for (Member& member : groups_) member.group->jump(span);
+    for (Member& member : groups_) {
+      for (int i = 1; i <= size_; ++i) {
+        if (up(i) && member.group->core(i).next_deadline() <= now().promise) member.group->tick(i);
       }
     }
   }
   void send_beats(int node) {
-    if (!group_.replica(node).up) return;
+    if (!up(node)) return;
     // Some processes follow another D for a while.
-    group_.begin_beat(node, random_.chance(1, 6) ? ms(1200) : Duration(0));
-    for (const int to : group_.others(node)) beats_.push_back({to, group_.beat_to(node, to), node});
+    processes_->begin_beat(node, random_.chance(1, 6) ? ms(1200) : Duration(0));
+    for (const int to : groups_.front().group->others(node)) {
+      beats_.push_back({to, processes_->beat_to(node, to)});
+    }
   }
   template <class T>
   std::optional<T> take(std::vector<T>& from) {
@@ -146,97 +172,126 @@ class Storm {
   }
   void some_beat() {
     const auto beat = take(beats_);
-    if (!beat || !group_.replica(beat->to).up) return;
-    if (const auto answer = group_.hear(beat->to, beat->message)) {
-      answers_.push_back({beat->from, *answer, beat->to});
-    }
+    if (beat && up(beat->to)) processes_->hear(beat->to, beat->beat);
   }
-  void some_answer() {
-    const auto answer = take(answers_);
-    if (answer && group_.replica(answer->to).up) {
-      group_.acknowledge(answer->to, answer->by, answer->answer);
-    }
+  void some_reply() {
+    const auto reply = take(processes_->replies());
+    if (reply && up(reply->to)) processes_->acknowledge(reply->to, *reply);
   }
-  void some_message() {
-    auto& wire = group_.in_flight();
+  void some_message(Member& member) {
+    auto& wire = member.group->in_flight();
     while (!wire.empty()) {
-      messages_.push_back(wire.front());
+      member.messages.push_back(wire.front());
       wire.pop_front();
     }
-    const auto sent = take(messages_);
+    const auto sent = take(member.messages);
     if (!sent) return;
     const int from = static_cast<int>(sent->from.value());
-    Peer peer = group_.peer_of(from);
+    Peer peer = member.group->peer_of(from);
     peer.process = sent->process;
-    group_.step(peer, static_cast<int>(sent->to.value()), sent->message);
+    member.group->step(peer, static_cast<int>(sent->to.value()), sent->message);
   }
   void end(int node) {
-    if (!group_.replica(node).up) return;
-    const Peer gone = group_.peer_of(node);
-    group_.crash(node);
-    for (const int other : group_.others(node)) {
-      if (!group_.replica(other).up || random_.chance(1, 2)) continue;
-      group_.host(other).support_for(gone.uuid).end(gone.process, group_.now().promise);
-      group_.core(other).ended(group_.now(), gone);
-      group_.drain(other);
+    if (!up(node)) return;
+    const Peer gone = processes_->host(node).self();
+    processes_->crash(node);
+    for (const int other : groups_.front().group->others(node)) {
+      if (up(other) && !random_.chance(1, 2)) processes_->ended(other, gone);
     }
   }
 
+  bool all_hold() {
+    return std::all_of(groups_.begin(), groups_.end(), [this](Member& member) {
+      for (int i = 1; i <= size_; ++i) {
+        if (member.group->replica(i).view.end > now().holder) return true;
+      }
+      return false;
+    });
+  }
   void judge() {
+    for (Member& member : groups_) {
+      SCOPED_TRACE(member.group->id().value());
+      judge(member);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+  void judge(Member& member) {
     int holders = 0;
-    for (int i = 1; i <= group_.size(); ++i) {
-      if (!group_.replica(i).up) continue;
-      const Core& core = group_.core(i);
-      if (core.role() == Role::leader && core.term() > newest_) {
-        newest_ = core.term();
+    SharedGroup& group = *member.group;
+    for (int i = 1; i <= size_; ++i) {
+      if (!up(i)) continue;
+      const Core& core = group.core(i);
+      if (core.role() == Role::leader && core.term() > member.newest) {
+        member.newest = core.term();
         ++leaders_;
       }
-      if (group_.replica(i).view.end <= group_.now().holder) continue;
+      if (group.replica(i).view.end <= now().holder) continue;
       ++holders;
-      ASSERT_EQ(core.term(), newest_) << "node " << i << " holds a lease of an earlier term";
+      ASSERT_EQ(core.term(), member.newest) << "node " << i << " holds a lease of an earlier term";
       for (const auto& [id, progress] : core.progress()) {
         if (progress.bound &&
-            (!progress.acked_round || progress.acked_round->end() <= group_.now().holder)) {
+            (!progress.acked_round || progress.acked_round->end() <= now().holder)) {
           ++by_beats_;
         }
       }
     }
     ASSERT_LE(holders, 1);
+    count_epochs();
+  }
+  void count_epochs() {
+    for (int i = 1; i <= size_; ++i) {
+      for (int holder = 1; holder <= size_; ++holder) {
+        const auto number = static_cast<std::uint64_t>(holder);
+        const lease::Support* const support =
+            processes_->host(i).promises().support_of(Uuid{number, number});
+        if (support == nullptr) continue;
+        std::uint64_t& seen = epochs_[{i, holder}];
+        if (support->epoch().counter > seen) ++let_go_;
+        seen = support->epoch().counter;
+      }
+    }
   }
 
-  SharedGroup group_;
+  std::shared_ptr<Processes> processes_;
+  int size_;
   Random random_;
+  std::vector<Member> groups_;
   std::vector<Beat> beats_;
-  std::vector<Answer> answers_;
-  std::vector<Envelope> messages_;
   Phase phase_ = Phase::all;
-  Term newest_;
   std::uint64_t leaders_ = 0;
   std::uint64_t by_beats_ = 0;
+  std::uint64_t let_go_ = 0;
+  std::map<std::pair<int, int>, std::uint64_t> epochs_;
 };
 
-void storms(int size, std::uint64_t seeds, int steps) {
+void storms(int groups, int size, std::uint64_t seeds, int steps) {
   std::uint64_t by_beats = 0;
   std::uint64_t leaders = 0;
+  std::uint64_t let_go = 0;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     SCOPED_TRACE(seed);
-    Storm storm(size, seed);
+    Storm storm(groups, size, seed);
     storm.run(steps);
     if (testing::Test::HasFatalFailure()) return;
     ASSERT_TRUE(storm.settles());
     by_beats += storm.by_beats();
     leaders += storm.leaders();
+    let_go += storm.let_go();
   }
   // Leases that no round of the group would carry any more.
   EXPECT_GT(by_beats, 5000U);
   EXPECT_GT(leaders, 700U);
+  EXPECT_GT(let_go, 200U);
 }
 
 TEST(SharedStorms, OfThreeNodesFindNoTwoLeases) {
-  storms(3, 200, 2000);
+  storms(1, 3, 200, 2000);
 }
 TEST(SharedStorms, OfFiveNodesFindNoTwoLeases) {
-  storms(5, 100, 2000);
+  storms(1, 5, 100, 2000);
+}
+TEST(SharedStorms, OfThreeGroupsFindNoTwoLeases) {
+  storms(3, 3, 100, 3000);
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ TEST(Shared, ALateAnswerDoesNotBindAtAnEarlierEpoch) {
   // The member lets go, and is bound again by the next append.
   group.silence();
   group.beats(leader, 2 * kD, {other});
-  group.support(other, leader).rely(group.now().promise);
+  group.rely(other, leader);
   group.filter = [](const Envelope&) { return true; };
   group.beat(leader);
   group.tick(leader);
@@ -138,10 +138,12 @@ TEST(Shared, NoLeaseRestsOnABeatFromBeforeTheNumbersChanged) {
   settings.timing = exact();
   settings.timing.margin = ms(5);
   const int member = group.others(leader)[0];
-  group.begin_beat(leader);
-  const auto answer = group.hear(member, group.beat_to(leader, member));
+  Processes& processes = group.processes();
+  processes.begin_beat(leader);
+  processes.hear(member, processes.beat_to(leader, member));
+  const auto answer = processes.reply(member, leader);
   ASSERT_TRUE(std::holds_alternative<LogId>(group.change_settings(leader, settings)));
-  group.acknowledge(leader, member, *answer);
+  processes.acknowledge(leader, *answer);
   EXPECT_LE(group.core(leader).lease_end(), group.now().holder);
   group.jump(ms(1));
   group.beat(leader);
@@ -172,11 +174,12 @@ TEST(Shared, AnIdleLeaderIsNotDeposedByALateInput) {
   const int leader = group.bound_leader();
   group.silence();
   group.jump(3 * kD);
-  group.begin_beat(leader);
+  Processes& processes = group.processes();
+  processes.begin_beat(leader);
   for (const int other : group.others(leader)) {
-    const auto answer = group.hear(other, group.beat_to(leader, other));
-    group.host(leader).supporters[group.peer_of(other).uuid].acknowledge(
-        group.host(leader).sent, answer->beat, answer->epoch);
+    processes.hear(other, processes.beat_to(leader, other));
+    group.host(leader).promises().reply(group.peer_of(other),
+                                        processes.reply(other, leader)->message);
   }
   group.tick(leader);
   EXPECT_EQ(group.core(leader).role(), Role::leader);
@@ -350,7 +353,7 @@ TEST(Shared, AFollowerWaitsForAnElectionTimeoutBehindAnEpochThatIsOver) {
   group.silence();
   group.beats(leader, 20 * kD);
   group.jump(kD);
-  group.support(member, leader).rely(group.now().promise);
+  group.rely(member, leader);
   EXPECT_GE(group.core(member).next_deadline(), group.now().promise + exact().election_timeout);
 }
 
@@ -358,25 +361,24 @@ TEST(Shared, ANewcomerIsReleasedToo) {
   SharedGroup group;
   const int leader = group.bound_leader();
   group.add(4);
-  Host host(Incarnation(2));
-  group.replica(4).options.shared = &host;
+  Host host({NodeId(4), Uuid{4, 4}, {Incarnation(2), 0}}, exact(), group.now());
+  group.replica(4).options.shared = &host.promises();
   group.restart(4);
-  ASSERT_TRUE(host.support_for(group.peer_of(leader).uuid)
-                  .renew(group.peer_of(leader).process, kD, group.now().promise));
+  const Processes::Beat beat = group.processes().beat_to(leader, group.others(leader)[0]);
+  host.promises().beat(group.now(), beat.from, beat.message);
   AppendRequest append;
   append.term = group.core(leader).term();
   append.prev = group.core(leader).log().last();
   append.round = Round(1);
   append.lease = kD;
-  append.bind = BindRequest{lease::Beat(9), host.supports.begin()->second.epoch()};
+  append.bind = BindRequest{lease::Beat(9), host.promises().support_of(beat.from.uuid)->epoch()};
   group.silence();
   group.step(leader, 4, append);
   group.core(4).released(group.now(), group.peer_of(leader), append.term);
   EXPECT_TRUE(group.core(4).promise().live(group.now().promise));
   // Its own promise runs out, whatever its process supports.
   group.jump(kD);
-  ASSERT_TRUE(host.support_for(group.peer_of(leader).uuid)
-                  .renew(group.peer_of(leader).process, kD, group.now().promise));
+  host.promises().beat(group.now(), beat.from, beat.message);
   EXPECT_TRUE(group.votes(4, group.others(leader)[0], 9));
 }
 
@@ -427,11 +429,12 @@ TEST(Shared, ABindFromBeforeTheReleaseIsRefused) {
   late.prev = group.core(leader).log().last();
   late.round = Round(1);
   late.lease = kD;
-  late.bind = BindRequest{group.host(leader).sent.newest(), group.support(member, leader).epoch()};
+  late.bind = BindRequest{group.host(leader).promises().beats().newest(),
+                          group.support(member, leader).epoch()};
   group.silence();
-  group.support(member, leader).release(group.peer_of(leader).process, lease::Beat(99));
-  group.core(member).released(group.now(), group.peer_of(leader), late.term);
-  group.drain(member);
+  Processes::Beat beat = group.processes().beat_to(leader, member);
+  beat.message.released = {{group.id(), late.term, lease::Beat(99)}};
+  group.processes().hear(member, beat);
   group.in_flight().clear();
   group.step(leader, member, late);
   const auto& reply = std::get<AppendReply>(group.in_flight().back().message);
@@ -446,8 +449,7 @@ TEST(Shared, ARestartedMemberPromisesWhatItsProcessMayHavePromised) {
   SharedGroup group;
   const int leader = group.bound_leader();
   const int member = group.others(leader)[0];
-  ASSERT_TRUE(group.support(member, leader)
-                  .renew(group.peer_of(leader).process, 10 * kD, group.now().promise));
+  group.beat(leader, {}, 10 * kD);
   group.silence();
   group.restart_process(member);
   group.jump(9 * kD);
@@ -461,8 +463,7 @@ TEST(Shared, TheEndOfTheHoldersProcessEndsWhatIsBound) {
   const int leader = group.bound_leader();
   const int member = group.others(leader)[0];
   group.silence();
-  group.support(member, leader).end(group.peer_of(leader).process, group.now().promise);
-  group.notice(leader, member);
+  group.processes().ended(member, group.peer_of(leader));
   EXPECT_TRUE(group.votes(member, group.others(leader)[1], 9));
 }
 

@@ -24,7 +24,7 @@ import sys
 
 QUICK_ROOMS = ("base/", "lease/", "grant/", "raft/")
 SKIPPED = ("tests/", "bench/", "examples/")
-QUICK_CHANGED_MAX = 10  # batches
+QUICK_CHANGED_MAX = 5  # batches
 
 
 def git(tree, *words):

@@ -178,6 +178,54 @@ TEST(Check, SnapshotChunks) {
   EXPECT_THAT(verdict(raft::Message(raft::SnapshotReply{})), HasSubstr("I2"));
 }
 
+TEST(Check, BindsAndEpochs) {
+  const auto bind = [](std::uint64_t beat, std::uint64_t incarnation, std::uint64_t counter) {
+    raft::AppendRequest m;
+    m.term = Term(7);
+    m.round = raft::Round(1);
+    m.lease = std::chrono::seconds(1);
+    m.bind = raft::BindRequest{lease::Beat(beat), {raft::Incarnation(incarnation), counter}};
+    return verdict(raft::Message(m));
+  };
+  EXPECT_EQ(bind(1, 1, 0), "holds");
+  EXPECT_THAT(bind(0, 1, 0), HasSubstr("I13"));
+  EXPECT_THAT(bind(1, 0, 0), HasSubstr("I13"));
+  EXPECT_THAT(bind(kPositionMax + 1, 1, 0), HasSubstr("I1"));
+  EXPECT_THAT(bind(1, 1, kPositionMax + 1), HasSubstr("I1"));
+  raft::AppendReply reply;
+  reply.request_term = Term(7);
+  reply.bound = lease::Epoch{raft::Incarnation(1), 0};
+  EXPECT_EQ(verdict(raft::Message(reply)), "holds");
+  reply.bound = lease::Epoch{};
+  EXPECT_THAT(verdict(raft::Message(reply)), HasSubstr("I13"));
+}
+
+TEST(Check, Beats) {
+  using Beat = raft::ProcessBeat;
+  const auto of = [](const std::function<void(Beat&)>& change) {
+    Beat m{lease::Beat(5), std::chrono::seconds(1), 100'000, {}};
+    m.released = {{raft::GroupId(1), Term(3), lease::Beat(5)}};
+    change(m);
+    return verdict(m);
+  };
+  EXPECT_EQ(of([](Beat&) {}), "holds");
+  EXPECT_THAT(of([](Beat& m) { m.beat = lease::Beat(); }), HasSubstr("I14"));
+  EXPECT_THAT(of([](Beat& m) { m.beat = lease::Beat(kPositionMax + 1); }), HasSubstr("I1"));
+  EXPECT_THAT(of([](Beat& m) { m.lease = lease::Duration(0); }), HasSubstr("I7"));
+  EXPECT_THAT(of([](Beat& m) { m.lease = std::chrono::hours(2); }), HasSubstr("I7"));
+  EXPECT_THAT(of([](Beat& m) { m.drift_ppm = 500'001; }), HasSubstr("I7"));
+  EXPECT_THAT(of([](Beat& m) { m.released[0].term = Term(); }), HasSubstr("I2"));
+  EXPECT_THAT(of([](Beat& m) { m.released[0].since = lease::Beat(); }), HasSubstr("I14"));
+  EXPECT_THAT(of([](Beat& m) { m.released[0].since = lease::Beat(6); }), HasSubstr("I14"));
+  EXPECT_THAT(of([](Beat& m) { m.released.resize(5000, m.released[0]); }), HasSubstr("I14"));
+  const lease::Epoch epoch{raft::Incarnation(1), 0};
+  EXPECT_EQ(verdict(raft::ProcessBeatReply{raft::Incarnation(1), lease::Beat(1), epoch}), "holds");
+  EXPECT_THAT(verdict(raft::ProcessBeatReply{{}, lease::Beat(1), epoch}), HasSubstr("I2"));
+  EXPECT_THAT(verdict(raft::ProcessBeatReply{raft::Incarnation(1), {}, epoch}), HasSubstr("I14"));
+  EXPECT_THAT(verdict(raft::ProcessBeatReply{raft::Incarnation(1), lease::Beat(1), {}}),
+              HasSubstr("I13"));
+}
+
 TEST(Check, IncarnationsAreNeverZero) {
   EXPECT_THAT(verdict(raft::Message(raft::ReadIndexRequest{})), HasSubstr("I2"));
   EXPECT_THAT(verdict(raft::Message(raft::ReadIndexReply{})), HasSubstr("I2"));

@@ -78,6 +78,10 @@ raft::Entry entry(Random& random, LogId id) {
   return entry;
 }
 
+lease::Epoch epoch(Random& random) {
+  return {Incarnation(position(random, 1)), position(random)};
+}
+
 raft::AppendRequest append_request(Random& random) {
   raft::AppendRequest m;
   m.term = Term(position(random, 1));
@@ -88,6 +92,7 @@ raft::AppendRequest append_request(Random& random) {
   m.lease = lease::Duration(
       static_cast<std::int64_t>(1 + random.below(std::uint64_t{3600} * 1000 * 1000 * 1000)));
   m.drift_ppm = static_cast<std::int64_t>(random.below(500'001));
+  if (flip(random)) m.bind = raft::BindRequest{lease::Beat(position(random, 1)), epoch(random)};
   LogId last = m.prev;
   for (std::uint64_t count = flip(random) ? 0 : random.below(12); count > 0; --count) {
     last.index = last.index.next();
@@ -139,6 +144,7 @@ raft::AppendReply append_reply(Random& random) {
   m.index = Index(position(random));
   m.hint_term = Term(position(random));
   m.rejected_prev = Index(position(random));
+  if (flip(random)) m.bound = epoch(random);
   return m;
 }
 
@@ -164,6 +170,19 @@ raft::SnapshotChunk snapshot_chunk(Random& random) {
   m.data = Bytes(std::string(1 + random.below(3000), 'd'));
   m.offset = flip(random) ? 0 : random.below(1000);
   m.size = m.offset + m.data.size() + (flip(random) ? 0 : random.below(1000));
+  return m;
+}
+
+raft::ProcessBeat process_beat(Random& random) {
+  raft::ProcessBeat m;
+  m.beat = lease::Beat(position(random, 1));
+  m.lease = lease::Duration(
+      static_cast<std::int64_t>(1 + random.below(std::uint64_t{3600} * 1000 * 1000 * 1000)));
+  m.drift_ppm = static_cast<std::int64_t>(random.below(500'001));
+  for (std::uint64_t count = random.below(4); count > 0; --count) {
+    m.released.push_back({raft::GroupId(random.next()), Term(position(random, 1)),
+                          lease::Beat(1 + random.below(m.beat.value()))});
+  }
   return m;
 }
 
@@ -233,6 +252,10 @@ wire::Payload random_payload(Random& random, std::uint64_t kind) {
     case 11: return raft::Message(snapshot_chunk(random));
     case 12: return raft::Message(snapshot_reply(random));
     case 13: return raft::Message(raft::TimeoutNow{token(random)});
+    case 14: return process_beat(random);
+    case 15:
+      return raft::ProcessBeatReply{Incarnation(position(random, 1)),
+                                    lease::Beat(position(random, 1)), epoch(random)};
     default: LEASEHOLD_UNREACHABLE();
   }
 }

@@ -6,7 +6,7 @@
 
 namespace leasehold::wire {
 
-inline constexpr std::uint64_t kMessageKinds = 14;
+inline constexpr std::uint64_t kMessageKinds = 16;
 
 /// A message of kind 0 .. kMessageKinds - 1. Small numbers are more likely than large ones; every
 /// optional part is present often enough, and missing often enough.
