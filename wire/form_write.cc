@@ -54,6 +54,10 @@ struct ToProtobuf {
   }
   void operator()(const raft::AppendRequest& m) {
     auto* to = out.mutable_append_request();
+    if (m.bind && version >= kSettingsVersion) {
+      to->mutable_bind()->set_beat(m.bind->beat.value());
+      epoch(m.bind->epoch, to->mutable_bind()->mutable_epoch());
+    }
     to->set_term(m.term.value());
     to->set_prev_term(m.prev.term.value());
     to->set_prev_index(m.prev.index.value());
@@ -61,10 +65,6 @@ struct ToProtobuf {
     to->set_round(m.round.value());
     to->set_lease_ns(m.lease.count());
     if (version >= kSettingsVersion) to->set_drift_ppm(static_cast<std::uint32_t>(m.drift_ppm));
-    if (m.bind && version >= kSettingsVersion) {
-      to->mutable_bind()->set_beat(m.bind->beat.value());
-      epoch(m.bind->epoch, to->mutable_bind()->mutable_epoch());
-    }
     const int count = static_cast<int>(m.entries.size());
     if (count == 0) return;
     to->mutable_entry_terms()->Reserve(count);
