@@ -207,6 +207,8 @@ class Core {
   const lease::Timing& timing() const;
   const HardState& hard_state() const;
   const lease::VoterPromise& promise() const;
+  /// When the promise ends: that one, or the support that it is bound to.
+  PromiseInstant promise_until() const;
   /// The lease as published: none until an entry of the own term is committed. earliest() for any
   /// other role.
   HolderInstant lease_end() const;

@@ -58,6 +58,7 @@ class Core::Impl {
   const lease::Timing& timing() const;
   const HardState& hard_state() const { return hard_state_; }
   const lease::VoterPromise& promise() const { return promise_; }
+  PromiseInstant promise_until() const;
   HolderInstant lease_end() const;
   const Peers& progress() const;
   std::size_t pending_reads() const;
@@ -129,7 +130,6 @@ class Core::Impl {
 
   // core_shared.cc
   bool promise_lives() const;
-  PromiseInstant promise_until() const;
   PromiseInstant promise_was_over() const;
   const lease::Support* support() const;
   void take_bind(std::optional<BindRequest>& bind);

@@ -178,6 +178,10 @@ const HardState& Core::hard_state() const {
   return impl_->hard_state();
 }
 
+PromiseInstant Core::promise_until() const {
+  return impl_->promise_until();
+}
+
 const lease::VoterPromise& Core::promise() const {
   return impl_->promise();
 }

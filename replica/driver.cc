@@ -150,6 +150,14 @@ void Driver::handle(lease::Now now, Event event) {
 void Driver::handle_batch(lease::Now now, std::vector<Event>& events) {
   impl_->handle_batch(now, events);
 }
+std::vector<raft::Release> Driver::take_releases() {
+  return impl_->take_releases();
+}
+
+raft::GroupId Driver::group() const {
+  return impl_->context().options.core.group;
+}
+
 std::vector<std::function<void()>> Driver::take_completions() {
   return impl_->context().completions.take();
 }

@@ -74,9 +74,14 @@ class Driver {
   /// never inside it, each exactly once.
   std::vector<std::function<void()>> take_completions();
 
+  /// Where promises are shared (CoreOptions::shared): what became due in handle(), for the next
+  /// beat of the process.
+  std::vector<raft::Release> take_releases();
+
   /// When the next Tick is due.
   raft::PromiseInstant next_deadline() const;
 
+  raft::GroupId group() const;
   const raft::Core& core() const;
   raft::Index applied() const;
   const DriverCounters& counters() const;

@@ -62,7 +62,7 @@ struct Driver::Impl::Hands {
   lease::Now now;
 
   void publish(const raft::LeaseState& state) { driver.context_.ports.view.publish(state); }
-  void release(const raft::Release&) {}  // a replica shares no promises with others
+  void release(const raft::Release& release) { driver.releases_.push_back(release); }
   void send(raft::NodeId to, raft::Message message) {
     if (std::holds_alternative<raft::AppendRequest>(message)) {
       ++driver.context_.counters.heartbeats_sent;

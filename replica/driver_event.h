@@ -25,6 +25,18 @@ struct PeerMessageReceived {
 struct PeerEnded {
   raft::Peer peer;
 };
+/// What other groups of this process share with this one has changed (ProcessDriver): the leader of
+/// the group has let it go, or promises have been renewed. See Core::released() and
+/// Core::beats_acknowledged().
+struct GroupReleased {
+  raft::Peer holder;
+  raft::Term term;
+};
+struct BeatsAcknowledged {};
+/// The answer to SupportStore::remember(). For the ProcessDriver alone.
+struct SupportsRemembered {
+  std::uint64_t write = 0;
+};
 /// Replicate `command`. A follower forwards it to the leader, and answers it when it has applied
 /// the command itself.
 struct Propose {
@@ -144,7 +156,8 @@ struct StorageFailed {
 struct Stop {};
 
 using Event =
-    std::variant<Tick, PeerMessageReceived, PeerEnded, Propose, Read, WaitApplied, ChangeMembers,
+    std::variant<Tick, PeerMessageReceived, PeerEnded, GroupReleased, BeatsAcknowledged,
+                 SupportsRemembered, Propose, Read, WaitApplied, ChangeMembers,
                  ChangeSettings, TransferLeadership, CutLog, Cancel, Persisted, EntriesRead,
                  Applied, MachineDurable, SnapshotTaken, SnapshotRead, ChunkStored, StorageSpace,
                  MachineSpace, StorageFailed, Stop>;

@@ -76,6 +76,7 @@ class Driver::Impl {
     return reads_.size() > 0 || proposals_.awaits_applied() || apply_.behind();
   }
   const std::optional<Error>& failure() const { return failure_; }
+  std::vector<raft::Release> take_releases() { return std::exchange(releases_, {}); }
   const LogKeeper& keeper() const { return keeper_; }
   std::vector<SnapshotTransfer> transfers() const {
     std::vector<SnapshotTransfer> all;
@@ -115,6 +116,11 @@ class Driver::Impl {
   void on(lease::Now now, SnapshotRead& event) { sender_.read(now, event); }
   void on(lease::Now now, ChunkStored& event) { receiver_.stored(now, event); }
   void on(lease::Now now, PeerEnded& event) { context_.core.ended(now, event.peer); }
+  void on(lease::Now now, GroupReleased& event) {
+    context_.core.released(now, event.holder, event.term);
+  }
+  void on(lease::Now now, BeatsAcknowledged&) { context_.core.beats_acknowledged(now); }
+  void on(lease::Now, SupportsRemembered&) {}
   void on(lease::Now, StorageSpace& event) { space(log_full_, event.full); }
   void on(lease::Now, MachineSpace& event) { space(machine_full_, event.full); }
   void on(lease::Now, StorageFailed& event) { fail(std::move(event.error)); }
@@ -160,6 +166,7 @@ class Driver::Impl {
   GroupCalls group_calls_;
 
   raft::Ready ready_;
+  std::vector<raft::Release> releases_;
   /// Batches up to this one are durable.
   raft::ReadyId durable_;
   /// Messages that wait for a batch, in the order in which the core gave them.

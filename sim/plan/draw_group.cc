@@ -62,6 +62,15 @@ void draw_deputies(Plan& plan) {
   plan.deputies.repeat_percent = repeat[random.below(3)];
 }
 
+void draw_beats(Plan& plan) {
+  Random random = stream(plan.seed, "beats");
+  const bool shared = random.chance(1, 3);
+  const std::uint64_t idle[] = {0, 50, 95};
+  const std::uint64_t idle_percent = idle[random.below(3)];
+  if (!shared || plan.upgrade.earlier_percent > 0) return;
+  plan.beats = {shared, idle_percent};
+}
+
 void draw_member_changes(Plan& plan) {
   plan.founders = plan.nodes.size();
   Random random = stream(plan.seed, "members");

@@ -77,6 +77,8 @@ void each_field(See& see, OnePlan& plan) {
   see("settings.other_drift_percent", plan.settings.other_drift_percent, kPercent);
   see("settings.drift_ppm_without_leases", plan.settings.drift_ppm_without_leases, kDrift);
   see("settings.lease_reads", plan.settings.first.lease_reads, kFlag);
+  see("beats.shared", plan.beats.shared, kFlag);
+  see("beats.idle_percent", plan.beats.idle_percent, kPercent);
   see("deputies.percent", plan.deputies.percent, kPercent);
   see("deputies.delay_max", plan.deputies.delay_max, kTime);
   see("deputies.loss_percent", plan.deputies.loss_percent, kPercent);

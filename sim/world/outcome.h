@@ -72,6 +72,8 @@ struct NodeCounts {
   std::uint64_t restarts = 0;
   std::uint64_t notices = 0;          ///< of the end of a process, that came to another node
   std::uint64_t ended_promises = 0;   ///< ended by a notice, or by a later process
+  std::uint64_t beats = 0;            ///< of a process to another node
+  std::uint64_t bound = 0;            ///< answers that a promise is bound to the leader's process
   std::uint64_t transfers_asked = 0;  ///< of some leader, at a time when there was one
   std::uint64_t transfers = 0;        ///< after which another node led
   std::uint64_t earlier_starts = 0;   ///< of processes of an earlier version

@@ -90,6 +90,13 @@ struct DeputyPlan {
   std::uint64_t repeat_percent = 0;
 };
 
+/// Promises between processes, which the groups of a process share (docs/decisions/0024).
+struct BeatPlan {
+  bool shared = false;
+  /// Chance that a leader leaves out a heartbeat of the group, as one does of a group at rest.
+  std::uint64_t idle_percent = 0;
+};
+
 struct NodePlan {
   /// What the node is started with. Its drift bound may be smaller than the group's or larger; its
   /// clocks keep the larger one of the two.
@@ -174,6 +181,7 @@ struct Plan {
   SettingsPlan settings;
   UpgradePlan upgrade;
   DeputyPlan deputies;
+  BeatPlan beats;
   /// The first 3 or 5 nodes form the group; the others start empty, and may join it.
   std::size_t founders = 0;
   LinkPlan link;

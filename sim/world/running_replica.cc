@@ -10,18 +10,27 @@ class PresentReplica : public RunningReplica {
  public:
   PresentReplica(const replica::DriverOptions& options, raft::InitialState initial,
                  const Ports& ports, lease::Now now)
-      : driver_(options, std::move(initial),
+      : process_(make_process(ports, now)),
+        driver_(shares(options, process_.get()), std::move(initial),
                 replica::Driver::Ports{ports.transport, ports.storage, ports.applier,
                                        ports.snapshots, ports.view, callers_, ports.observer},
-                now) {}
+                now) {
+    if (process_) process_->add(driver_);
+  }
 
   void handle_batch(lease::Now now, std::vector<replica::Event>& events) override {
+    if (!process_) return driver_.handle_batch(now, events);
+    process_->handle(now, driver_, events);
     driver_.handle_batch(now, events);
+    process_->finish(now);
   }
   std::vector<std::function<void()>> take_completions() override {
     return driver_.take_completions();
   }
-  raft::PromiseInstant next_deadline() const override { return driver_.next_deadline(); }
+  raft::PromiseInstant next_deadline() const override {
+    const raft::PromiseInstant next = driver_.next_deadline();
+    return process_ ? std::min(next, process_->next_deadline()) : next;
+  }
   raft::Index applied() const override { return driver_.applied(); }
   const std::optional<Error>& failure() const override { return driver_.failure(); }
   replica::Applied complete(replica::AppliedEntries applied) override {
@@ -37,7 +46,7 @@ class PresentReplica : public RunningReplica {
   raft::StoredPromise stored_promise() const override {
     return driver_.core().hard_state().promise;
   }
-  raft::PromiseInstant promise_until() const override { return driver_.core().promise().until(); }
+  raft::PromiseInstant promise_until() const override { return driver_.core().promise_until(); }
   raft::LogId log_base() const override { return driver_.core().log().base(); }
   raft::LogId log_last() const override { return driver_.core().log().last(); }
   std::optional<raft::Term> term_at(raft::Index index) const override {
@@ -55,7 +64,19 @@ class PresentReplica : public RunningReplica {
   const raft::Core* present_core() const override { return &driver_.core(); }
 
  private:
+  static std::unique_ptr<replica::ProcessDriver> make_process(const Ports& ports, lease::Now now) {
+    if (ports.shared == nullptr) return nullptr;
+    return std::make_unique<replica::ProcessDriver>(ports.shared->options, ports.shared->remembered,
+                                                    ports.transport, ports.shared->store, now);
+  }
+  static replica::DriverOptions shares(replica::DriverOptions options,
+                                       replica::ProcessDriver* process) {
+    if (process != nullptr) options.core.shared = &process->promises();
+    return options;
+  }
+
   replica::Callers callers_;
+  std::unique_ptr<replica::ProcessDriver> process_;
   replica::Driver driver_;
 };
 

@@ -5,6 +5,7 @@
 #include <leasehold/raft/core.h>
 #include <leasehold/replica/apply.h>
 #include <leasehold/replica/driver.h>
+#include <leasehold/replica/process_driver.h>
 
 #include <functional>
 #include <memory>
@@ -13,6 +14,13 @@
 #include <vector>
 
 namespace leasehold::sim {
+
+/// What a process begins with whose groups share promises.
+struct SharedProcess {
+  raft::ProcessOptions options;
+  std::vector<raft::RememberedSupport> remembered;
+  replica::SupportStore& store;
+};
 
 /// A Driver of this code, or one of an earlier version (tests/mixed). The first functions are those
 /// of replica::Driver, the others show the state of its core.
@@ -26,6 +34,8 @@ class RunningReplica {
     replica::Snapshots& snapshots;
     replica::LeaseView& view;
     replica::Observer& observer;
+    /// Null: the process shares no promises, or is of an earlier version.
+    const SharedProcess* shared = nullptr;
   };
 
   RunningReplica() = default;

@@ -27,6 +27,14 @@ bool binds(const wire::PeerMessage& message) {
   return std::holds_alternative<raft::VoteRequest>(*raft_message);
 }
 
+/// A promise that is bound to the process of the leader.
+bool bound(const wire::PeerMessage& message) {
+  const auto* raft_message = std::get_if<raft::Message>(&message.payload);
+  if (raft_message == nullptr) return false;
+  const auto* reply = std::get_if<raft::AppendReply>(raft_message);
+  return reply != nullptr && reply->bound.has_value();
+}
+
 kv::EventHistory::Limits history_limits(const Plan& plan) {
   kv::EventHistory::Limits limits;
   if (plan.leases.events_max > 0) limits.events_max = plan.leases.events_max;
@@ -68,6 +76,7 @@ SimNode::SimNode(World& world, Judge& judge, SimNetwork& network, raft::NodeId i
       clock_(world.queue, draw_origin(world.plan.seed, id.value(), 0),
              draw_origin(world.plan.seed, id.value(), 1)),
       disk_(world, id.value(), [this](const raft::PersistBatch& batch) { on_persist(batch); }),
+      supports_(world, id.value()),
       machine_(1000 * id.value(), history_limits(world.plan)),
       timing_(world.plan.nodes[id.value() - 1].timing) {}
 
@@ -145,8 +154,12 @@ void SimNode::make_process() {
       disk_.initial_state(founder ? founding_membership(world_.plan) : raft::Membership{});
   initial.applied = applied_at_start();
   const lease::Now now = clock_.now();
-  const RunningReplica::Ports ports{*this,          disk_, *process_->applier, *process_->snapshots,
-                                    process_->view, *this};
+  supports_.open([this](std::uint64_t write) { post(replica::SupportsRemembered{write}); }, run);
+  const SharedProcess shared{
+      {peer(), timing(), 10 * timing().lease}, supports_.remembered(), supports_};
+  RunningReplica::Ports ports{*this,          disk_, *process_->applier, *process_->snapshots,
+                              process_->view, *this};
+  if (world_.plan.beats.shared) ports.shared = &shared;
   const MakeReplica make = runs_earlier_ ? world_.options.earlier : MakeReplica(make_replica);
   process_->replica = make(driver_options(), std::move(initial), ports, now);
   process_->published = process_->view.load();
@@ -229,6 +242,7 @@ void SimNode::crash(bool reboot) {
   count_crash();
   ++life_;
   const auto [waiting, survived] = disk_.crash();
+  supports_.crash();
   machine_.crash();
   SimSnapshots::crash(world_, random_, staged_);
   // What the driver still holds is destroyed with it: no caller is called any more.
@@ -333,9 +347,21 @@ void SimNode::run_in_process(std::uint64_t life, EventQueue::Action action) {
 // ---- What the driver asks for ----
 
 void SimNode::send(raft::NodeId to, wire::PeerMessage message) {
+  if (leaves_out(message)) return;
+  if (std::holds_alternative<raft::ProcessBeat>(message.payload)) ++world_.nodes.beats;
+  if (bound(message)) ++world_.nodes.bound;
   judge_.on_send(*this, to, message);
   if (binds(message)) maybe_crash(world_.plan.crash_at_send_ppm, std::chrono::milliseconds(1));
   network_.send(peer(), to, std::move(message));
+}
+
+/// Heartbeats of the group, in place of which the process beats.
+bool SimNode::leaves_out(const wire::PeerMessage& message) {
+  const std::uint64_t percent = world_.plan.beats.idle_percent;
+  const auto* raft_message = std::get_if<raft::Message>(&message.payload);
+  if (percent == 0 || world_.healed || raft_message == nullptr) return false;
+  const auto* append = std::get_if<raft::AppendRequest>(raft_message);
+  return append != nullptr && append->entries.empty() && random_.below(100) < percent;
 }
 
 void SimNode::maybe_crash(std::uint64_t chance_ppm, Duration longest) {

@@ -13,6 +13,7 @@
 #include <leasehold/sim/world/sim_disk.h>
 #include <leasehold/sim/world/sim_network.h>
 #include <leasehold/sim/world/sim_snapshots.h>
+#include <leasehold/sim/world/sim_supports.h>
 #include <leasehold/sim/world/world.h>
 
 #include <cstdint>
@@ -154,6 +155,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   void draw_flags();
   replica::DriverOptions driver_options();
   void make_process();
+  bool leaves_out(const wire::PeerMessage& message);
   bool install_staged();
   SimApplier::Ports applier_ports(const RunInProcess& run);
   SimSnapshots::Ports snapshot_ports(const RunInProcess& run);
@@ -182,6 +184,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   Random random_;
   SimClock clock_;
   SimDisk disk_;
+  SimSupports supports_;
   RegisterMachine machine_;
   node::WitnessMachine witness_machine_;
   std::optional<StagedSnapshot> staged_;

@@ -1,0 +1,213 @@
+#include <leasehold/replica/process_driver.h>
+#include <leasehold/tests/replica/driver_rig.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace leasehold::replica::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr lease::Duration kD = std::chrono::seconds(1);
+
+raft::Membership group_of(const std::vector<std::uint64_t>& ids) {
+  raft::Membership membership;
+  for (const std::uint64_t id : ids) {
+    const raft::NodeId number(id);
+    membership.members.push_back({number, peer_of(number).uuid, "node:" + std::to_string(id)});
+    membership.voters.push_back(number);
+  }
+  return membership;
+}
+
+raft::Peer process_of(std::uint64_t id) {
+  raft::Peer peer = peer_of(raft::NodeId(id));
+  peer.process.incarnation = raft::Incarnation(1);
+  return peer;
+}
+
+/// The process of node 1 and its groups.
+class ProcessDrivers : public ::testing::Test, private net::Transport, private SupportStore {
+ protected:
+  struct Remembered {
+    std::vector<raft::RememberedSupport> supports;
+    std::uint64_t write;
+  };
+
+  Rig& add(std::uint64_t group, const std::vector<std::uint64_t>& members) {
+    DriverOptions options;
+    options.core.id = raft::NodeId(1);
+    options.core.uuid = process_of(1).uuid;
+    options.core.incarnation = raft::Incarnation(1);
+    options.core.group = raft::GroupId(group);
+    options.core.shared = &process_.promises();
+    options.core.seed = group;
+    rigs_.push_back(std::make_unique<Rig>(options, group_of(members), now_));
+    process_.add(rigs_.back()->driver());
+    return *rigs_.back();
+  }
+  void pass(lease::Duration span) {
+    now_.holder = now_.holder + span;
+    now_.promise = now_.promise + span;
+  }
+  /// What is left for the group, and what follows for it.
+  std::vector<Event> handle(Rig& group, Event event) {
+    std::vector<Event> events;
+    events.push_back(std::move(event));
+    process_.handle(now_, group.driver(), events);
+    return events;
+  }
+  static Event message(std::uint64_t from, wire::Payload payload) {
+    return PeerMessageReceived{process_of(from), {raft::GroupId(0), std::move(payload)}};
+  }
+  static raft::ProcessBeat beat(std::vector<raft::ReleasedGroup> released = {}) {
+    return {lease::Beat(1), kD, lease::Timing{}.max_clock_drift_ppm, std::move(released)};
+  }
+  /// The driver's own turn.
+  void turn(Rig& group, std::uint64_t from, raft::Message message) {
+    group.handle(now_, PeerMessageReceived{process_of(from), {group.driver().group(), message}});
+    if (group.writes_waiting() > 0) group.finish_writes(now_, group.writes_waiting());
+  }
+  /// By the votes of node 2.
+  void elect(Rig& group) {
+    const auto asks = [&group] { return group.driver().core().role() != raft::Role::follower; };
+    for (int i = 0; i < 100 && !asks(); ++i) {
+      pass(milliseconds(100));
+      group.handle(now_, Tick{});
+    }
+    turn(group, 2, raft::PreVoteReply{raft::Term(1), {}, true, {}});
+    turn(group, 2, raft::VoteReply{raft::Term(1), raft::Term(1), true, {}});
+    ASSERT_TRUE(group.leads());
+  }
+  template <class Message>
+  std::vector<raft::NodeId> receivers() const {
+    std::vector<raft::NodeId> found;
+    for (const Rig::Sent& sent : sent_) {
+      if (!std::holds_alternative<Message>(sent.message.payload)) continue;
+      EXPECT_EQ(sent.message.group, raft::GroupId(0));
+      found.push_back(sent.to);
+    }
+    return found;
+  }
+
+  lease::Now now_;
+  std::vector<Rig::Sent> sent_;
+  std::vector<Remembered> remembered_;
+  ProcessDriver process_{{process_of(1), lease::Timing{}, 10 * kD}, {}, *this, *this, now_};
+  std::vector<std::unique_ptr<Rig>> rigs_;
+
+ private:
+  void send(raft::NodeId to, wire::PeerMessage message) override {
+    Rig::Sent& sent = sent_.emplace_back();
+    sent.to = to;
+    sent.message = std::move(message);
+  }
+  void remember(std::vector<raft::RememberedSupport> supports, std::uint64_t write) override {
+    remembered_.push_back({std::move(supports), write});
+  }
+};
+
+TEST_F(ProcessDrivers, ABeatGoesOnceToEachMemberOfAnyGroup) {
+  add(1, {1, 2, 3});
+  add(2, {1, 3, 4});
+  process_.finish(now_);
+  EXPECT_THAT(receivers<raft::ProcessBeat>(),
+              ElementsAre(raft::NodeId(2), raft::NodeId(3), raft::NodeId(4)));
+  EXPECT_EQ(process_.next_deadline(), now_.promise + lease::Timing{}.heartbeat);
+}
+
+TEST_F(ProcessDrivers, AReplyFollowsWhatItRestsOn) {
+  Rig& group = add(1, {1, 2, 3});
+  EXPECT_THAT(handle(group, message(2, beat())), IsEmpty());
+  ASSERT_THAT(remembered_, SizeIs(1));
+  EXPECT_THAT(remembered_[0].supports,
+              ElementsAre(raft::RememberedSupport{raft::NodeId(2), process_of(2).uuid, kD}));
+  EXPECT_THAT(receivers<raft::ProcessBeatReply>(), IsEmpty());
+  EXPECT_THAT(handle(group, SupportsRemembered{remembered_[0].write}), IsEmpty());
+  EXPECT_THAT(receivers<raft::ProcessBeatReply>(), ElementsAre(raft::NodeId(2)));
+}
+
+TEST_F(ProcessDrivers, AReleaseIsForTheDriverOfItsGroup) {
+  Rig& first = add(1, {1, 2, 3});
+  Rig& second = add(2, {1, 2, 3});
+  const raft::ReleasedGroup released{raft::GroupId(2), raft::Term(7), lease::Beat(1)};
+  const raft::ReleasedGroup unknown{raft::GroupId(9), raft::Term(7), lease::Beat(1)};
+  EXPECT_THAT(handle(first, message(2, beat({released, unknown}))), IsEmpty());
+  const std::vector<Event> events = handle(second, Tick{});
+  ASSERT_THAT(events, SizeIs(2));
+  const auto* what = std::get_if<GroupReleased>(&events[1]);
+  ASSERT_NE(what, nullptr);
+  EXPECT_EQ(what->holder, process_of(2));
+  EXPECT_EQ(what->term, raft::Term(7));
+  EXPECT_THAT(handle(second, Tick{}), SizeIs(1)) << "once";
+}
+
+TEST_F(ProcessDrivers, AnAnswerIsForTheGroupsThatAreLedHere) {
+  Rig& follows = add(1, {1, 2, 3});
+  Rig& leads = add(2, {1});
+  for (int i = 0; i < 100 && !leads.leads(); ++i) {
+    pass(milliseconds(100));
+    leads.handle(now_, Tick{});
+    if (leads.writes_waiting() > 0) leads.finish_writes(now_, leads.writes_waiting());
+  }
+  ASSERT_TRUE(leads.leads());
+  process_.finish(now_);
+  const raft::ProcessBeatReply reply{
+      raft::Incarnation(1), lease::Beat(1), {raft::Incarnation(1), 0}};
+  EXPECT_THAT(handle(follows, message(2, reply)), IsEmpty());
+  const std::vector<Event> events = handle(leads, Tick{});
+  ASSERT_THAT(events, SizeIs(2));
+  EXPECT_TRUE(std::holds_alternative<BeatsAcknowledged>(events[1]));
+}
+
+TEST_F(ProcessDrivers, ALeaderThatLeavesIsSaidByTheNextBeat) {
+  Rig& group = add(1, {1, 2, 3});
+  process_.finish(now_);
+  handle(group, message(2, raft::ProcessBeatReply{
+                               raft::Incarnation(1), lease::Beat(1), {raft::Incarnation(1), 0}}));
+  elect(group);
+  if (HasFatalFailure()) return;
+  raft::AppendRequest later;
+  later.term = raft::Term(9);
+  later.round = raft::Round(1);
+  later.lease = kD;
+  turn(group, 3, later);
+  ASSERT_FALSE(group.leads());
+  sent_.clear();
+  pass(lease::Timing{}.heartbeat);
+  process_.finish(now_);
+  ASSERT_THAT(receivers<raft::ProcessBeat>(), SizeIs(2));
+  const auto& beat = std::get<raft::ProcessBeat>(sent_[0].message.payload);
+  ASSERT_THAT(beat.released, SizeIs(1));
+  EXPECT_EQ(beat.released[0].group, raft::GroupId(1));
+  EXPECT_EQ(beat.released[0].term, raft::Term(1));
+  // Nobody has asked node 3 to bind its promise.
+  EXPECT_THAT(std::get<raft::ProcessBeat>(sent_[1].message.payload).released, IsEmpty());
+}
+
+TEST_F(ProcessDrivers, TheEndOfAProcessIsForItAndForTheGroup) {
+  Rig& group = add(1, {1, 2, 3});
+  handle(group, message(2, beat()));
+  const lease::Epoch before = process_.promises().support_of(process_of(2).uuid)->epoch();
+  EXPECT_THAT(handle(group, PeerEnded{process_of(2)}), SizeIs(1));
+  EXPECT_GT(process_.promises().support_of(process_of(2).uuid)->epoch(), before);
+}
+
+TEST_F(ProcessDrivers, MessagesOfAGroupPassThrough) {
+  Rig& group = add(1, {1, 2, 3});
+  const raft::Message vote = raft::PreVoteRequest{raft::Term(3), {}};
+  EXPECT_THAT(handle(group, message(2, vote)), SizeIs(1));
+  EXPECT_THAT(handle(group, Stop{}), SizeIs(1));
+}
+
+}  // namespace
+}  // namespace leasehold::replica::testing
