@@ -67,8 +67,12 @@ void draw_beats(Plan& plan) {
   const bool shared = random.chance(1, 3);
   const std::uint64_t idle[] = {0, 50, 95};
   const std::uint64_t idle_percent = idle[random.below(3)];
+  const std::uint64_t silence_ppm[] = {0, 3'000, 20'000};
+  const std::int64_t silence_ms[] = {300, 2'000, 6'000};
+  const std::uint64_t silence = silence_ppm[random.below(3)];
+  const Duration silence_max = milliseconds(silence_ms[random.below(3)]);
   if (!shared || plan.upgrade.earlier_percent > 0) return;
-  plan.beats = {shared, idle_percent};
+  plan.beats = {shared, idle_percent, silence, silence_max};
 }
 
 void draw_member_changes(Plan& plan) {

@@ -95,6 +95,10 @@ struct BeatPlan {
   bool shared = false;
   /// Chance that a leader leaves out a heartbeat of the group, as one does of a group at rest.
   std::uint64_t idle_percent = 0;
+  /// Chance with each beat that the node is out of its group for a while, at most silence_max: no
+  /// message of the group leaves it or reaches it, but beats do.
+  std::uint64_t silence_ppm = 0;
+  Duration silence_max{0};
 };
 
 struct NodePlan {

@@ -27,6 +27,11 @@ bool binds(const wire::PeerMessage& message) {
   return std::holds_alternative<raft::VoteRequest>(*raft_message);
 }
 
+bool of_process(const wire::PeerMessage& message) {
+  return std::holds_alternative<raft::ProcessBeat>(message.payload) ||
+         std::holds_alternative<raft::ProcessBeatReply>(message.payload);
+}
+
 /// A promise that is bound to the process of the leader.
 bool bound(const wire::PeerMessage& message) {
   const auto* raft_message = std::get_if<raft::Message>(&message.payload);
@@ -347,17 +352,27 @@ void SimNode::run_in_process(std::uint64_t life, EventQueue::Action action) {
 // ---- What the driver asks for ----
 
 void SimNode::send(raft::NodeId to, wire::PeerMessage message) {
-  if (leaves_out(message)) return;
-  if (std::holds_alternative<raft::ProcessBeat>(message.payload)) ++world_.nodes.beats;
+  if (leaves_out(message) || out_of_the_group(message)) return;
   if (bound(message)) ++world_.nodes.bound;
   judge_.on_send(*this, to, message);
   if (binds(message)) maybe_crash(world_.plan.crash_at_send_ppm, std::chrono::milliseconds(1));
   network_.send(peer(), to, std::move(message));
 }
 
+bool SimNode::out_of_the_group(const wire::PeerMessage& message) const {
+  return !world_.healed && world_.queue.now() < silent_until_ && !of_process(message);
+}
+
 /// Heartbeats of the group, in place of which the process beats.
 bool SimNode::leaves_out(const wire::PeerMessage& message) {
-  const std::uint64_t percent = world_.plan.beats.idle_percent;
+  const BeatPlan& plan = world_.plan.beats;
+  if (std::holds_alternative<raft::ProcessBeat>(message.payload)) {
+    ++world_.nodes.beats;
+    if (plan.silence_ppm > 0 && random_.chance_ppm(plan.silence_ppm)) {
+      silent_until_ = world_.queue.now() + draw_duration(random_, Duration{0}, plan.silence_max);
+    }
+  }
+  const std::uint64_t percent = plan.idle_percent;
   const auto* raft_message = std::get_if<raft::Message>(&message.payload);
   if (percent == 0 || world_.healed || raft_message == nullptr) return false;
   const auto* append = std::get_if<raft::AppendRequest>(raft_message);

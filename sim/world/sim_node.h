@@ -156,6 +156,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   replica::DriverOptions driver_options();
   void make_process();
   bool leaves_out(const wire::PeerMessage& message);
+  bool out_of_the_group(const wire::PeerMessage& message) const;
   bool install_staged();
   SimApplier::Ports applier_ports(const RunInProcess& run);
   SimSnapshots::Ports snapshot_ports(const RunInProcess& run);
@@ -185,6 +186,8 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   SimClock clock_;
   SimDisk disk_;
   SimSupports supports_;
+  /// Until then it is out of its group (BeatPlan).
+  TrueInstant silent_until_;
   RegisterMachine machine_;
   node::WitnessMachine witness_machine_;
   std::optional<StagedSnapshot> staged_;

@@ -23,7 +23,7 @@ void SimNode::take_in(Put put) {
 }
 
 void SimNode::receive(const raft::Peer& from, wire::PeerMessage& message) {
-  if (!up() || process_->inbox.size() >= kInboxMax) return;
+  if (!up() || process_->inbox.size() >= kInboxMax || out_of_the_group(message)) return;
   judge_.on_arrival(*this, from.id, message);
   take_in([&from, &message](auto& events) {
     replica::Event& event = events.emplace_back(std::in_place_type<replica::PeerMessageReceived>);
