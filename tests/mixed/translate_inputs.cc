@@ -179,6 +179,10 @@ struct InputOf {
   }
   /// It knows no such notice.
   OldEvent operator()(replica::PeerEnded&) const { return old::node::Tick{}; }
+  /// It shares no promises, and where it may run nobody beats.
+  OldEvent operator()(replica::GroupReleased&) const { return old::node::Tick{}; }
+  OldEvent operator()(replica::BeatsAcknowledged&) const { return old::node::Tick{}; }
+  OldEvent operator()(replica::SupportsRemembered&) const { return old::node::Tick{}; }
   OldEvent operator()(replica::StorageSpace& e) const { return old::node::StorageSpace{e.full}; }
   OldEvent operator()(replica::MachineSpace& e) const { return old::node::MachineSpace{e.full}; }
   OldEvent operator()(replica::StorageFailed& e) const {
