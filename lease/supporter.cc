@@ -3,16 +3,18 @@
 
 namespace leasehold::lease {
 
-void Supporter::acknowledge(const Beats& beats, Beat beat, const Epoch& epoch) {
-  if (epoch_ && epoch < *epoch_) return;
-  if (!epoch_ || epoch > *epoch_) {
+bool Supporter::acknowledge(const Beats& beats, Beat beat, const Epoch& epoch) {
+  if (epoch_ && epoch < *epoch_) return false;
+  const bool higher = !epoch_ || epoch > *epoch_;
+  if (higher) {
     epoch_ = epoch;
     newest_.reset();
   }
   const RoundStart* const start = beats.find(beat);
-  if (start == nullptr || (newest_ && start->round <= newest_->round)) return;
+  if (start == nullptr || (newest_ && start->round <= newest_->round)) return higher;
   newest_ = *start;
   LEASEHOLD_ASSERT(newest_->round.value() <= beats.newest().value());
+  return true;
 }
 
 std::optional<RoundStart> Supporter::acknowledged(const Epoch& bound) const {

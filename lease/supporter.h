@@ -31,8 +31,8 @@ class Beats {
 class Supporter {
  public:
   /// The node has acknowledged `beat` at `epoch`. An epoch below one that was met, and a beat that
-  /// is forgotten or older than one that was acknowledged at that epoch, change nothing.
-  void acknowledge(const Beats& beats, Beat beat, const Epoch& epoch);
+  /// is forgotten or older than one that was acknowledged at that epoch, change nothing: false.
+  bool acknowledge(const Beats& beats, Beat beat, const Epoch& epoch);
   /// The highest that was met; none before the first acknowledgement.
   const std::optional<Epoch>& epoch() const { return epoch_; }
   /// The newest beat that was acknowledged at the epoch at which the node has bound a group's

@@ -108,6 +108,9 @@ class Core {
   /// Where groups share promises: the process of `peer`, as the leader of this group in `term` or
   /// before, has left that role and published it. The promise to it ends.
   void released(Now now, const Peer& peer, Term term);
+  /// The host has published that this node has no lease, and gives this core no further input:
+  /// Ready::release, if it leads.
+  std::optional<Release> release_at_stop();
   /// Where groups share promises: other nodes have acknowledged beats of this process.
   void beats_acknowledged(Now now);
   /// Appends entries of `kind` command, one per payload, in order. Returns the id of the first, or

@@ -26,6 +26,7 @@ class Core::Impl {
   void step(Now now, const Peer& from, Message& message);
   void ended(Now now, const Peer& peer);
   void released(Now now, const Peer& peer, Term term);
+  std::optional<Release> release_at_stop();
   void beats_acknowledged(Now now);
   std::optional<LogId> propose(Now now, std::vector<Bytes> payloads,
                                const ExpectedLeader& expected);

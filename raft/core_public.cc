@@ -42,6 +42,10 @@ void Core::ended(Now now, const Peer& peer) {
   impl_->ended(now, peer);
 }
 
+std::optional<Release> Core::release_at_stop() {
+  return impl_->release_at_stop();
+}
+
 void Core::released(Now now, const Peer& peer, Term term) {
   impl_->released(now, peer, term);
 }

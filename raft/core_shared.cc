@@ -12,7 +12,9 @@
 #include <leasehold/raft/quorum.h>
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
+#include <utility>
 
 namespace leasehold::raft {
 
@@ -150,6 +152,11 @@ QuorumAcknowledged Core::Impl::acknowledged(const Leader& leader, bool votes) co
   const auto [end, began, round] =
       quorum_values<HolderInstant, HolderInstant, Round>(log_.membership(), values_of);
   return {end, began, round};
+}
+
+std::optional<Release> Core::Impl::release_at_stop() {
+  if (const Leader* const leader = as_leader(); leader != nullptr) release_members(*leader);
+  return std::exchange(pending_.release, std::nullopt);
 }
 
 // This node leads no more, and the loss is published with the next Ready, before the release.

@@ -21,7 +21,7 @@ struct ReleasedGroup {
 };
 
 /// Of one beat. What is more follows once the receiver has acknowledged these.
-inline constexpr std::size_t kReleasedGroupsMax = 4096;
+inline constexpr std::size_t kReleasedGroupsMax = 1024;
 
 /// What a process sends to every other node that it shares a group with, once in each heartbeat and
 /// whatever groups those are: "promise that you grant no vote against me for `lease`".
@@ -29,12 +29,12 @@ struct ProcessBeat {
   lease::Beat beat;
   Duration lease{0};           ///< the D that the beat stands for
   std::int64_t drift_ppm = 0;  ///< that the sender allows the receiver's clock
-  /// Each until the receiver acknowledges a beat that had it.
+  /// Ascending by group. Each until the receiver acknowledges a beat that had it.
   std::vector<ReleasedGroup> released;
   friend bool operator==(const ProcessBeat&, const ProcessBeat&) = default;
 };
 
-/// The receiver has promised it, durably as far as it has to.
+/// The receiver has promised what the beat asks for, durably as far as it has to.
 struct ProcessBeatReply {
   Incarnation incarnation;  ///< of the process whose beat it was
   lease::Beat beat;         ///< echo

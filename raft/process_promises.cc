@@ -15,23 +15,31 @@ ProcessPromises::ProcessPromises(const ProcessOptions& options,
     Duration& longest = remembered_[support.holder];
     longest = std::max(longest, support.duration);
     // The promise was by the clock of an earlier process, which may have known a smaller bound.
-    supports_.emplace(
-        support.directory,
-        lease::Support::restarted(options_.self.process.incarnation, support.duration,
-                                  options_.timing.stretched(support.duration, 0), now.promise));
+    const Duration binding = options_.timing.stretched(support.duration, 0);
+    supports_.emplace(support.directory,
+                      Supported{support.holder,
+                                lease::Support::restarted(options_.self.process.incarnation,
+                                                          support.duration, binding, now.promise)});
   }
 }
 
 void ProcessPromises::set_peers(const std::vector<Peer>& peers) {
-  std::vector<PeerState> kept;
-  for (const Peer& peer : peers) {
-    LEASEHOLD_ASSERT(peer.id != options_.self.id);
-    const auto found = std::find_if(peers_.begin(), peers_.end(), [&peer](const PeerState& known) {
-      return known.id == peer.id && known.directory == peer.uuid;
-    });
-    kept.push_back(found != peers_.end() ? std::move(*found) : PeerState{peer.id, peer.uuid, {}});
+  for (PeerState& known : peers_) known.member = false;
+  for (const Peer& one : peers) {
+    LEASEHOLD_ASSERT(one.id != options_.self.id);
+    if (PeerState* const known = peer(one); known != nullptr) {
+      known->member = true;
+    } else {
+      peers_.push_back({one.id, one.uuid, true, {}});
+    }
   }
-  peers_ = std::move(kept);
+}
+
+ProcessPromises::PeerState* ProcessPromises::peer(const Peer& of) {
+  const auto found = std::find_if(peers_.begin(), peers_.end(), [&of](const PeerState& known) {
+    return known.id == of.id && known.directory == of.uuid;
+  });
+  return found != peers_.end() ? &*found : nullptr;
 }
 
 void ProcessPromises::set_timing(const lease::Timing& timing) {
@@ -42,7 +50,9 @@ void ProcessPromises::set_timing(const lease::Timing& timing) {
 }
 
 PromiseInstant ProcessPromises::next_deadline() const {
-  return peers_.empty() || !healthy_ ? PromiseInstant::never() : beat_due_;
+  const bool any =
+      std::any_of(peers_.begin(), peers_.end(), [](const PeerState& peer) { return peer.member; });
+  return any && healthy_ ? beat_due_ : PromiseInstant::never();
 }
 
 void ProcessPromises::tick(Now now) {
@@ -54,20 +64,24 @@ void ProcessPromises::begin_beat(Now now) {
   LEASEHOLD_ASSERT(healthy_);
   beats_.begin(now.holder, options_.timing);
   beat_due_ = now.promise + options_.timing.heartbeat;
-  for (PeerState& peer : peers_) pending_.beats.push_back({peer.id, beat_to(peer)});
+  for (PeerState& to : peers_) {
+    if (to.member) pending_.beats.push_back({to.id, beat_to(to)});
+  }
   LEASEHOLD_ASSERT(next_deadline() > now.promise);
 }
 
-ProcessBeat ProcessPromises::beat_to(PeerState& peer) const {
+ProcessBeat ProcessPromises::beat_to(PeerState& to) const {
   ProcessBeat message;
   message.beat = beats_.newest();
   message.lease = beats_.find(message.beat)->duration;
   message.drift_ppm = options_.timing.max_clock_drift_ppm;
-  for (ReleasedGroup& released : peer.released) {
+  for (ReleasedGroup& released : to.released) {
     if (message.released.size() == kReleasedGroupsMax) break;
     if (released.since == lease::Beat()) released.since = message.beat;
     message.released.push_back(released);
   }
+  std::sort(message.released.begin(), message.released.end(),
+            [](const ReleasedGroup& a, const ReleasedGroup& b) { return a.group < b.group; });
   return message;
 }
 
@@ -81,33 +95,37 @@ void ProcessPromises::released(GroupId group, const Release& release) {
   }
 }
 
-lease::Support& ProcessPromises::support_for(const Uuid& holder) {
-  return supports_.try_emplace(holder, options_.self.process.incarnation).first->second;
-}
-
 void ProcessPromises::beat(Now now, const Peer& from, const ProcessBeat& beat) {
-  lease::Support& support = support_for(from.uuid);
-  const Duration remembered = support.remembered();
+  const PeerState* const holder = peer(from);
+  if (holder == nullptr || !holder->member) return;
+  const lease::Support fresh(options_.self.process.incarnation);
+  Supported& supported = supports_.try_emplace(from.uuid, Supported{from.id, fresh}).first->second;
+  if (supported.id != from.id) return;  // another number claims the directory
+  const Duration remembered = supported.support.remembered();
   const Duration asked = std::min(beat.lease, options_.longest_promise);
   const Duration duration =
       std::max(options_.timing.lease, options_.timing.stretched(asked, beat.drift_ppm));
-  if (!support.renew(from.process, duration, now.promise)) return;
-  take_releases(from, beat, support);
-  if (support.remembered() != remembered) {
-    std::erase_if(pending_.remember, [&from](const RememberedSupport& earlier) {
-      return earlier.directory == from.uuid;
-    });
-    if (pending_.remember.empty()) pending_.write = ++writes_;
-    pending_.remember.push_back({from.id, from.uuid, support.remembered()});
-  }
-  ProcessReady::Reply reply{from.id, {from.process.incarnation, beat.beat, support.epoch()}};
-  // What an earlier beat has made it remember may not be durable yet.
-  if (writes_ > persisted_) {
-    held_.push_back({reply, writes_});
+  if (!supported.support.renew(from.process, duration, now.promise)) return;
+  LEASEHOLD_ASSERT(supported.support.live(now.promise));
+  take_releases(from, beat, supported.support);
+  if (supported.support.remembered() != remembered) remember(from.uuid, supported);
+  // The holder would count on all of the D that it has asked for.
+  if (beat.lease > options_.longest_promise) return;
+  const ProcessBeatReply reply{from.process.incarnation, beat.beat, supported.support.epoch()};
+  if (supported.write > persisted_) {
+    supported.held = reply;
   } else {
-    pending_.replies.push_back(reply);
+    pending_.replies.push_back({from.id, reply});
   }
-  LEASEHOLD_ASSERT(support.live(now.promise));
+}
+
+void ProcessPromises::remember(const Uuid& holder, Supported& supported) {
+  std::erase_if(pending_.remember, [&holder](const RememberedSupport& earlier) {
+    return earlier.directory == holder;
+  });
+  if (pending_.write == 0) pending_.write = ++writes_;
+  supported.write = pending_.write;
+  pending_.remember.push_back({supported.id, holder, supported.support.remembered()});
 }
 
 void ProcessPromises::take_releases(const Peer& from, const ProcessBeat& beat,
@@ -121,33 +139,33 @@ void ProcessPromises::take_releases(const Peer& from, const ProcessBeat& beat,
 void ProcessPromises::persisted(std::uint64_t write) {
   LEASEHOLD_ASSERT(write > persisted_ && write <= writes_);
   persisted_ = write;
-  while (!held_.empty() && held_.front().after <= persisted_) {
-    pending_.replies.push_back(held_.front().reply);
-    held_.pop_front();
+  for (auto& [directory, supported] : supports_) {
+    if (!supported.held || supported.write > persisted_) continue;
+    pending_.replies.push_back({supported.id, *supported.held});
+    supported.held.reset();
   }
 }
 
 void ProcessPromises::reply(const Peer& from, const ProcessBeatReply& reply) {
   if (reply.incarnation != options_.self.process.incarnation) return;
   if (beats_.newest() < reply.beat) return;  // no beat of this process
+  PeerState* const by = peer(from);
+  if (by == nullptr) return;
   lease::Supporter& supporter = supporters_[from.uuid];
   const std::optional<lease::Epoch> before = supporter.epoch();
-  if (before && reply.epoch < *before) return;
-  supporter.acknowledge(beats_, reply.beat, reply.epoch);
+  if (!supporter.acknowledge(beats_, reply.beat, reply.epoch)) return;
   pending_.acknowledged = true;
-  for (PeerState& peer : peers_) {
-    if (peer.id != from.id || peer.directory != from.uuid) continue;
-    // At another epoch nothing is bound that this process has ever asked for.
-    const bool all = before && reply.epoch > *before;
-    std::erase_if(peer.released, [&reply, all](const ReleasedGroup& released) {
-      return all || (released.since != lease::Beat() && released.since <= reply.beat);
-    });
-  }
+  // At another epoch nothing is bound that this process has ever asked for.
+  const bool all = before && reply.epoch > *before;
+  std::erase_if(by->released, [&reply, all](const ReleasedGroup& released) {
+    return all || (released.since != lease::Beat() && released.since <= reply.beat);
+  });
 }
 
 void ProcessPromises::ended(Now now, const Peer& peer) {
   const auto found = supports_.find(peer.uuid);
-  if (found != supports_.end()) found->second.end(peer.process, now.promise);
+  if (found == supports_.end() || found->second.id != peer.id) return;
+  found->second.support.end(peer.process, now.promise);
 }
 
 void ProcessPromises::take_ready(ProcessReady& ready) {
@@ -156,13 +174,13 @@ void ProcessPromises::take_ready(ProcessReady& ready) {
 
 const lease::Support* ProcessPromises::support_of(const Uuid& holder) const {
   const auto found = supports_.find(holder);
-  return found != supports_.end() ? &found->second : nullptr;
+  return found != supports_.end() ? &found->second.support : nullptr;
 }
 
 void ProcessPromises::rely(const Uuid& holder, PromiseInstant now) {
   const auto found = supports_.find(holder);
   LEASEHOLD_ASSERT(found != supports_.end());
-  found->second.rely(now);
+  found->second.support.rely(now);
 }
 
 Duration ProcessPromises::remembered(NodeId holder) const {

@@ -8,7 +8,6 @@
 #include <leasehold/raft/shared_promises.h>
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <vector>
@@ -19,7 +18,7 @@ struct ProcessOptions {
   Peer self;
   /// Its own D, heartbeat and drift bound: what its beats ask for, and the least that it promises.
   lease::Timing timing;
-  /// It never promises for longer, whatever a beat asks for.
+  /// A beat that asks for a longer D is not answered, and renews the promise for this long only.
   Duration longest_promise{0};
 };
 
@@ -68,13 +67,16 @@ class ProcessPromises final : public SharedPromises {
   ProcessPromises(const ProcessOptions& options, const std::vector<RememberedSupport>& remembered,
                   Now now);
 
-  /// The nodes that share a group with this one, which get its beats from now on.
+  /// The nodes that share a group with this one: they get its beats from now on, and nobody else's
+  /// beats and answers count.
   void set_peers(const std::vector<Peer>& peers);
   /// Later beats stand for these numbers; the next one is due at once.
   void set_timing(const lease::Timing& timing);
   /// Nothing begins a beat while one of its disks, or the loop of a group, makes no progress: the
   /// leases that rest on beats run out then.
   void set_healthy(bool healthy) { healthy_ = healthy; }
+  /// In this and all that takes one, `now` was sampled after the input was in memory: a promise
+  /// that counts from an earlier instant is too short.
   void tick(Now now);
   /// When a tick is due.
   PromiseInstant next_deadline() const;
@@ -99,31 +101,37 @@ class ProcessPromises final : public SharedPromises {
   struct PeerState {
     NodeId id;
     Uuid directory;
+    /// False: it shares no group any more. It may again, and has to learn then what it has missed.
+    bool member;
     /// What the peer has not acknowledged yet: the oldest first, one of each group. `since` is zero
     /// until a beat has said it.
     std::vector<ReleasedGroup> released;
   };
-  struct HeldReply {
-    ProcessReady::Reply reply;
-    std::uint64_t after;  ///< the write that it waits for
+  struct Supported {
+    NodeId id;
+    lease::Support support;
+    /// The last write that remembers something of it.
+    std::uint64_t write = 0;
+    /// To its newest beat, until that write is durable.
+    std::optional<ProcessBeatReply> held{};
   };
 
-  lease::Support& support_for(const Uuid& holder);
+  PeerState* peer(const Peer& of);
   void begin_beat(Now now);
-  ProcessBeat beat_to(PeerState& peer) const;
+  ProcessBeat beat_to(PeerState& to) const;
+  void remember(const Uuid& holder, Supported& supported);
   void take_releases(const Peer& from, const ProcessBeat& beat, lease::Support& support);
 
   ProcessOptions options_;
   bool healthy_ = true;
   PromiseInstant beat_due_;
   lease::Beats beats_;
+  /// All that ever shared a group with this process.
   std::vector<PeerState> peers_;
-  std::map<Uuid, lease::Support> supports_;
+  std::map<Uuid, Supported> supports_;
   std::map<Uuid, lease::Supporter> supporters_;
   /// By earlier processes.
   std::map<NodeId, Duration> remembered_;
-  /// Invariant: a reply that waits was made when writes_ was `after`, so they ascend.
-  std::deque<HeldReply> held_;
   std::uint64_t writes_ = 0;
   std::uint64_t persisted_ = 0;
   ProcessReady pending_;

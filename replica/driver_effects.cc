@@ -5,6 +5,7 @@
 #include <leasehold/replica/driver_impl.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace leasehold::replica {
@@ -197,6 +198,9 @@ void Driver::Impl::stop() {
   // First of all: nobody may read by a lease of a node that no longer takes part.
   context_.ports.view.publish(
       {context_.core.term(), raft::HolderInstant::earliest(), context_.core.commit_index()});
+  if (std::optional<raft::Release> release = context_.core.release_at_stop()) {
+    releases_.push_back(std::move(*release));
+  }
   proposals_.complete_all();
   reads_.complete_all();
   keeper_.complete_all();

@@ -155,11 +155,10 @@ struct StorageFailed {
 /// Complete every waiting call, with `unknown` or a refusal, and accept no more.
 struct Stop {};
 
-using Event =
-    std::variant<Tick, PeerMessageReceived, PeerEnded, GroupReleased, BeatsAcknowledged,
-                 SupportsRemembered, Propose, Read, WaitApplied, ChangeMembers,
-                 ChangeSettings, TransferLeadership, CutLog, Cancel, Persisted, EntriesRead,
-                 Applied, MachineDurable, SnapshotTaken, SnapshotRead, ChunkStored, StorageSpace,
-                 MachineSpace, StorageFailed, Stop>;
+using Event = std::variant<Tick, PeerMessageReceived, PeerEnded, GroupReleased, BeatsAcknowledged,
+                           SupportsRemembered, Propose, Read, WaitApplied, ChangeMembers,
+                           ChangeSettings, TransferLeadership, CutLog, Cancel, Persisted,
+                           EntriesRead, Applied, MachineDurable, SnapshotTaken, SnapshotRead,
+                           ChunkStored, StorageSpace, MachineSpace, StorageFailed, Stop>;
 
 }  // namespace leasehold::replica

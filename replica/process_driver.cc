@@ -1,6 +1,8 @@
+#include <leasehold/base/assert.h>
 #include <leasehold/replica/process_driver.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 #include <variant>
@@ -30,20 +32,47 @@ ProcessDriver::ProcessDriver(const raft::ProcessOptions& options,
 
 void ProcessDriver::add(Driver& driver) {
   groups_.push_back({&driver, newest_membership(driver), {}});
+  groups_changed_ = true;
   meet_members();
 }
 
+void ProcessDriver::remove(Driver& driver) {
+  Group* const group = group_of(driver);
+  LEASEHOLD_ASSERT(group != nullptr);
+  take_releases(*group);
+  groups_.erase(groups_.begin() + (group - groups_.data()));
+  groups_changed_ = true;
+  LEASEHOLD_ASSERT(group_of(driver) == nullptr);
+}
+
+ProcessDriver::Group* ProcessDriver::group_of(const Driver& driver) {
+  const auto found = std::find_if(groups_.begin(), groups_.end(), [&driver](const Group& group) {
+    return group.driver == &driver;
+  });
+  return found != groups_.end() ? &*found : nullptr;
+}
+
+void ProcessDriver::move_events(Group* from, std::vector<Event>& to) {
+  if (from == nullptr) return;
+  std::move(from->events.begin(), from->events.end(), std::back_inserter(to));
+  from->events.clear();
+}
+
 void ProcessDriver::handle(lease::Now now, const Driver& driver, std::vector<Event>& events) {
+  Group* const group = group_of(driver);
   std::vector<Event> left;
+  move_events(group, left);
   for (Event& event : events) {
     if (!take(now, event)) left.push_back(std::move(event));
-    for (Group& group : groups_) {
-      if (group.driver != &driver) continue;
-      for (Event& follows : group.events) left.push_back(std::move(follows));
-      group.events.clear();
-    }
+    move_events(group, left);
   }
   events = std::move(left);
+}
+
+raft::PromiseInstant ProcessDriver::next_deadline() const {
+  const bool waits = std::any_of(groups_.begin(), groups_.end(),
+                                 [](const Group& group) { return !group.events.empty(); });
+  return waits ? raft::PromiseInstant::earliest() : promises_.next_deadline();
 }
 
 /// Whether the event is for the process alone.
@@ -70,16 +99,18 @@ bool ProcessDriver::take(lease::Now now, const Event& event) {
   return alone;
 }
 
+// The members first: one that has just become a member again has to learn of a release, too.
 void ProcessDriver::finish(lease::Now now) {
-  for (Group& group : groups_) {
-    const raft::GroupId id = group.driver->group();
-    for (const raft::Release& release : group.driver->take_releases()) {
-      promises_.released(id, release);
-    }
-  }
   meet_members();
+  for (Group& group : groups_) take_releases(group);
   promises_.tick(now);
   carry_out();
+}
+
+void ProcessDriver::take_releases(Group& group) {
+  for (const raft::Release& release : group.driver->take_releases()) {
+    promises_.released(group.driver->group(), release);
+  }
 }
 
 void ProcessDriver::carry_out() {
@@ -97,27 +128,30 @@ void ProcessDriver::carry_out() {
       group.events.emplace_back(GroupReleased{released.holder, released.term});
     }
     const bool leads = group.driver->core().role() == raft::Role::leader;
-    if (ready_.acknowledged && leads) group.events.emplace_back(BeatsAcknowledged{});
+    const bool said =
+        !group.events.empty() && std::holds_alternative<BeatsAcknowledged>(group.events.back());
+    if (ready_.acknowledged && leads && !said) group.events.emplace_back(BeatsAcknowledged{});
   }
 }
 
-/// All that share a group with this node get its beats.
+/// All that share a group with this node get its beats, under each directory that a group names.
 void ProcessDriver::meet_members() {
-  bool changed = promises_.beats().newest() == lease::Beat();
+  bool changed = std::exchange(groups_changed_, false);
   for (Group& group : groups_) {
     const raft::LogId newest = newest_membership(*group.driver);
     changed = changed || newest != group.membership;
     group.membership = newest;
   }
   if (!changed) return;
-  std::map<raft::NodeId, raft::Peer> peers;
+  std::map<std::pair<raft::NodeId, raft::Uuid>, raft::Peer> peers;
   for (const Group& group : groups_) {
     for (const raft::Member& member : group.driver->core().membership().members) {
-      if (member.id != self_) peers[member.id] = {member.id, member.uuid, {}};
+      if (member.id == self_) continue;
+      peers[{member.id, member.uuid}] = {member.id, member.uuid, {}};
     }
   }
   std::vector<raft::Peer> all;
-  for (const auto& [id, peer] : peers) all.push_back(peer);
+  for (const auto& [name, peer] : peers) all.push_back(peer);
   promises_.set_peers(all);
 }
 

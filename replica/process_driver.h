@@ -20,7 +20,8 @@ class SupportStore {
 };
 
 /// Passive, on the thread of its drivers, and outlives them. In each turn the caller gives it the
-/// events first; what it leaves, and what it adds, is for the drivers; then comes finish().
+/// events first; what it leaves, and what it adds, is for the drivers; then comes finish(). `now`
+/// was sampled after all of these events were in memory.
 class ProcessDriver {
  public:
   ProcessDriver(const raft::ProcessOptions& options,
@@ -31,12 +32,18 @@ class ProcessDriver {
   raft::SharedPromises& promises() { return promises_; }
   /// The driver of a group, which has this one's promises and has handled nothing yet.
   void add(Driver& driver);
-  /// Takes what is for the process out of `events`, and puts what follows for the driver's group in
-  /// its place.
+  /// It is stopped, and about to be destroyed: its members learn that it leads no more.
+  void remove(Driver& driver);
+  /// See ProcessPromises; the host has to say so.
+  void set_healthy(bool healthy) { promises_.set_healthy(healthy); }
+  void set_timing(const lease::Timing& timing) { promises_.set_timing(timing); }
+  /// Takes what is for the process out of `events`, and puts in what follows for the driver's
+  /// group, also from the events of other groups: there may be something where `events` was empty.
   void handle(lease::Now now, const Driver& driver, std::vector<Event>& events);
   /// The drivers have handled their events.
   void finish(lease::Now now);
-  raft::PromiseInstant next_deadline() const { return promises_.next_deadline(); }
+  /// When a turn of all groups is due: at once while something waits for one of them.
+  raft::PromiseInstant next_deadline() const;
 
  private:
   struct Group {
@@ -46,7 +53,10 @@ class ProcessDriver {
     std::vector<Event> events;
   };
 
+  static void move_events(Group* from, std::vector<Event>& to);
+  Group* group_of(const Driver& driver);
   bool take(lease::Now now, const Event& event);
+  void take_releases(Group& group);
   void carry_out();
   void meet_members();
 
@@ -55,6 +65,8 @@ class ProcessDriver {
   SupportStore& store_;
   raft::ProcessPromises promises_;
   std::vector<Group> groups_;
+  /// A group has come or gone since the promises learned the members.
+  bool groups_changed_ = false;
   raft::ProcessReady ready_;
 };
 

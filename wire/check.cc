@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -229,7 +230,10 @@ struct Check {
     if (m.beat.value() == 0) return "I14: no beat";
     if (const Verdict verdict = check_lease(m)) return verdict;
     if (m.released.size() > raft::kReleasedGroupsMax) return "I14: too many releases";
+    std::optional<raft::GroupId> before;
     for (const raft::ReleasedGroup& released : m.released) {
+      if (before && released.group <= *before) return "I14: the releases do not ascend by group";
+      before = released.group;
       if (!in_range({released.term.value()})) return kI1;
       if (released.term.value() == 0) return kI2;
       if (released.since.value() == 0 || released.since > m.beat) {
@@ -257,7 +261,12 @@ struct Check {
 }  // namespace
 
 Result<void> check_message(const wire::PeerMessage& message) {
-  const Verdict verdict = std::visit(Check{}, message.payload);
+  Verdict verdict = std::visit(Check{}, message.payload);
+  const bool of_process = std::holds_alternative<raft::ProcessBeat>(message.payload) ||
+                          std::holds_alternative<raft::ProcessBeatReply>(message.payload);
+  if (verdict == kHolds && of_process && message.group != raft::GroupId(0)) {
+    verdict = "I14: a beat of a group";
+  }
   if (verdict == kHolds) return {};
   return Error{ErrorCode::malformed,
                fmt::format("malformed message: invariant {} (see wire/check.h)", verdict)};

@@ -23,9 +23,9 @@
 //      VoteRequest its term is one below the request's, and its last index is the candidate's.
 //  I13 AppendRequest, AppendReply: a bind names a beat of at least 1, and an epoch has an
 //      incarnation of at least 1.
-//  I14 ProcessBeat, ProcessBeatReply: a beat of at least 1; lease and drift as in I7; at most
-//      kReleasedGroupsMax releases, each of a term of at least 1 and since a beat from 1 to this
-//      one; an epoch as in I13.
+//  I14 ProcessBeat, ProcessBeatReply: the group 0; a beat of at least 1; lease and drift as in I7;
+//      at most kReleasedGroupsMax releases, ascending by group, each of a term of at least 1 and
+//      since a beat from 1 to this one; an epoch as in I13.
 //
 // They do not promise that the numbers fit the receiver's own log or term. The core expects any of
 // them, late, twice and out of order.

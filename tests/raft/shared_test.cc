@@ -362,6 +362,7 @@ TEST(Shared, ANewcomerIsReleasedToo) {
   const int leader = group.bound_leader();
   group.add(4);
   Host host({NodeId(4), Uuid{4, 4}, {Incarnation(2), 0}}, exact(), group.now());
+  host.share_with({group.peer_of(leader)});
   group.replica(4).options.shared = &host.promises();
   group.restart(4);
   const Processes::Beat beat = group.processes().beat_to(leader, group.others(leader)[0]);

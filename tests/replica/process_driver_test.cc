@@ -66,6 +66,11 @@ class ProcessDrivers : public ::testing::Test, private net::Transport, private S
     process_.handle(now_, group.driver(), events);
     return events;
   }
+  std::vector<Event> follows(Rig& group) {
+    std::vector<Event> events;
+    process_.handle(now_, group.driver(), events);
+    return events;
+  }
   static Event message(std::uint64_t from, wire::Payload payload) {
     return PeerMessageReceived{process_of(from), {raft::GroupId(0), std::move(payload)}};
   }
@@ -142,17 +147,19 @@ TEST_F(ProcessDrivers, AReleaseIsForTheDriverOfItsGroup) {
   const raft::ReleasedGroup released{raft::GroupId(2), raft::Term(7), lease::Beat(1)};
   const raft::ReleasedGroup unknown{raft::GroupId(9), raft::Term(7), lease::Beat(1)};
   EXPECT_THAT(handle(first, message(2, beat({released, unknown}))), IsEmpty());
-  const std::vector<Event> events = handle(second, Tick{});
-  ASSERT_THAT(events, SizeIs(2));
-  const auto* what = std::get_if<GroupReleased>(&events[1]);
+  // Though nothing has come for it, its turn is due.
+  EXPECT_EQ(process_.next_deadline(), raft::PromiseInstant::earliest());
+  const std::vector<Event> events = follows(second);
+  ASSERT_THAT(events, SizeIs(1));
+  const auto* what = std::get_if<GroupReleased>(events.data());
   ASSERT_NE(what, nullptr);
   EXPECT_EQ(what->holder, process_of(2));
   EXPECT_EQ(what->term, raft::Term(7));
-  EXPECT_THAT(handle(second, Tick{}), SizeIs(1)) << "once";
+  EXPECT_THAT(follows(second), IsEmpty()) << "once";
 }
 
 TEST_F(ProcessDrivers, AnAnswerIsForTheGroupsThatAreLedHere) {
-  Rig& follows = add(1, {1, 2, 3});
+  Rig& quiet = add(1, {1, 2, 3});
   Rig& leads = add(2, {1});
   for (int i = 0; i < 100 && !leads.leads(); ++i) {
     pass(milliseconds(100));
@@ -163,10 +170,41 @@ TEST_F(ProcessDrivers, AnAnswerIsForTheGroupsThatAreLedHere) {
   process_.finish(now_);
   const raft::ProcessBeatReply reply{
       raft::Incarnation(1), lease::Beat(1), {raft::Incarnation(1), 0}};
-  EXPECT_THAT(handle(follows, message(2, reply)), IsEmpty());
-  const std::vector<Event> events = handle(leads, Tick{});
-  ASSERT_THAT(events, SizeIs(2));
-  EXPECT_TRUE(std::holds_alternative<BeatsAcknowledged>(events[1]));
+  EXPECT_THAT(handle(quiet, message(2, reply)), IsEmpty());
+  EXPECT_THAT(handle(quiet, message(3, reply)), IsEmpty());
+  const std::vector<Event> events = follows(leads);
+  ASSERT_THAT(events, SizeIs(1)) << "for both";
+  EXPECT_TRUE(std::holds_alternative<BeatsAcknowledged>(events[0]));
+}
+
+TEST_F(ProcessDrivers, TheMembersOfALaterGroupGetBeats) {
+  add(1, {1, 2});
+  process_.finish(now_);
+  sent_.clear();
+  add(2, {1, 4});
+  pass(lease::Timing{}.heartbeat);
+  process_.finish(now_);
+  EXPECT_THAT(receivers<raft::ProcessBeat>(), ElementsAre(raft::NodeId(2), raft::NodeId(4)));
+}
+
+TEST_F(ProcessDrivers, AStoppedLeaderIsSaidByTheNextBeatAndMayGo) {
+  add(1, {1, 2, 3});
+  Rig& group = add(2, {1, 2, 3});
+  process_.finish(now_);
+  handle(group, message(2, raft::ProcessBeatReply{
+                               raft::Incarnation(1), lease::Beat(1), {raft::Incarnation(1), 0}}));
+  elect(group);
+  if (HasFatalFailure()) return;
+  group.handle(now_, Stop{});
+  process_.remove(group.driver());
+  rigs_.pop_back();
+  sent_.clear();
+  pass(lease::Timing{}.heartbeat);
+  process_.finish(now_);
+  ASSERT_THAT(receivers<raft::ProcessBeat>(), SizeIs(2));
+  const auto& beat = std::get<raft::ProcessBeat>(sent_[0].message.payload);
+  ASSERT_THAT(beat.released, SizeIs(1));
+  EXPECT_EQ(beat.released[0].group, raft::GroupId(2));
 }
 
 TEST_F(ProcessDrivers, ALeaderThatLeavesIsSaidByTheNextBeat) {

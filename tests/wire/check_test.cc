@@ -218,6 +218,9 @@ TEST(Check, Beats) {
   EXPECT_THAT(of([](Beat& m) { m.released[0].since = lease::Beat(); }), HasSubstr("I14"));
   EXPECT_THAT(of([](Beat& m) { m.released[0].since = lease::Beat(6); }), HasSubstr("I14"));
   EXPECT_THAT(of([](Beat& m) { m.released.resize(5000, m.released[0]); }), HasSubstr("I14"));
+  EXPECT_THAT(of([](Beat& m) { m.released.resize(2, m.released[0]); }), HasSubstr("I14"));
+  const Beat beat{lease::Beat(5), std::chrono::seconds(1), 100'000, {}};
+  EXPECT_FALSE(check_message({raft::GroupId(1), beat}).ok()) << "it is of no group";
   const lease::Epoch epoch{raft::Incarnation(1), 0};
   EXPECT_EQ(verdict(raft::ProcessBeatReply{raft::Incarnation(1), lease::Beat(1), epoch}), "holds");
   EXPECT_THAT(verdict(raft::ProcessBeatReply{{}, lease::Beat(1), epoch}), HasSubstr("I2"));

@@ -179,8 +179,9 @@ raft::ProcessBeat process_beat(Random& random) {
   m.lease = lease::Duration(
       static_cast<std::int64_t>(1 + random.below(std::uint64_t{3600} * 1000 * 1000 * 1000)));
   m.drift_ppm = static_cast<std::int64_t>(random.below(500'001));
-  for (std::uint64_t count = random.below(4); count > 0; --count) {
-    m.released.push_back({raft::GroupId(random.next()), Term(position(random, 1)),
+  const std::uint64_t released = random.below(4);
+  for (std::uint64_t count = 1; count <= released; ++count) {
+    m.released.push_back({raft::GroupId(100 * count + random.below(100)), Term(position(random, 1)),
                           lease::Beat(1 + random.below(m.beat.value()))});
   }
   return m;
@@ -266,6 +267,7 @@ wire::PeerMessage random_message(Random& random, std::uint64_t kind) {
   wire::PeerMessage message;
   message.group = raft::GroupId(random.below(3));
   message.payload = random_payload(random, kind);
+  if (kind >= 14) message.group = raft::GroupId();  // beats are of no group
   return message;
 }
 
