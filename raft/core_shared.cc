@@ -123,8 +123,8 @@ QuorumAcknowledged Core::Impl::acknowledged(const Leader& leader, bool votes) co
   const lease::Timing numbers = holder_timing();
   using Values =
       std::tuple<std::optional<HolderInstant>, std::optional<HolderInstant>, std::optional<Round>>;
-  const auto values = [&](const lease::RoundStart* round,
-                          std::optional<lease::RoundStart> beat) -> Values {
+  const auto values = [&](const lease::RoundStart* round, std::optional<lease::RoundStart> beat,
+                          bool at_rest) -> Values {
     Values found;
     if (round != nullptr) found = {round->end(), round->began, round->round};
     if (!beat) return found;
@@ -132,22 +132,25 @@ QuorumAcknowledged Core::Impl::acknowledged(const Leader& leader, bool votes) co
     // A beat knows nothing of this group's numbers.
     beat->limit(numbers);
     if (beat->began > leader.beats_from) end = std::max(end, std::optional(beat->end()));
-    began = std::max(began, std::optional(beat->began));
+    // Who lacks an entry has to be heard in the group: its process alone commits nothing.
+    // Test: Shared.ALeaderThatCommitsNothingStepsDownThoughItsBeatsAreHeard.
+    if (at_rest) began = std::max(began, std::optional(beat->began));
     return found;
   };
   const auto values_of = [&](NodeId id) -> Values {
     if (id == options_.id && votes) {
       const lease::RoundStart* const newest = shared.beats().find(shared.beats().newest());
       return values(&leader.newest_round(),
-                    newest != nullptr ? std::optional(*newest) : std::nullopt);
+                    newest != nullptr ? std::optional(*newest) : std::nullopt, true);
     }
     const Progress* const peer = leader.find(id);
     if (peer == nullptr) return {};
     const lease::RoundStart* const round = peer->acked_round ? &*peer->acked_round : nullptr;
     const lease::Supporter* const supporter =
         peer->bound ? shared.supporter(peer->bound->directory) : nullptr;
-    if (supporter == nullptr) return values(round, std::nullopt);
-    return values(round, supporter->acknowledged(peer->bound->epoch));
+    if (supporter == nullptr) return values(round, std::nullopt, false);
+    return values(round, supporter->acknowledged(peer->bound->epoch),
+                  peer->match_index == log_.last().index);
   };
   const auto [end, began, round] =
       quorum_values<HolderInstant, HolderInstant, Round>(log_.membership(), values_of);

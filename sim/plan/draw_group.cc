@@ -62,17 +62,18 @@ void draw_deputies(Plan& plan) {
   plan.deputies.repeat_percent = repeat[random.below(3)];
 }
 
-void draw_beats(Plan& plan) {
+void draw_beats(const SimOptions& options, Plan& plan) {
   Random random = stream(plan.seed, "beats");
   const bool shared = random.chance(1, 3);
-  const std::uint64_t idle[] = {0, 50, 95};
+  // What is lost is sent again with a heartbeat. In a long life there is less patience for that.
+  const std::uint64_t idle[] = {0, 50, options.long_life ? 50U : 95U};
   const std::uint64_t idle_percent = idle[random.below(3)];
-  const std::uint64_t silence_ppm[] = {0, 3'000, 20'000};
+  const std::int64_t interval_s[] = {0, 5, 30};
   const std::int64_t silence_ms[] = {300, 2'000, 6'000};
-  const std::uint64_t silence = silence_ppm[random.below(3)];
+  const std::int64_t interval = interval_s[random.below(3)] * (options.long_life ? 120 : 1);
   const Duration silence_max = milliseconds(silence_ms[random.below(3)]);
   if (!shared || plan.upgrade.earlier_percent > 0) return;
-  plan.beats = {shared, idle_percent, silence, silence_max};
+  plan.beats = {shared, idle_percent, std::chrono::seconds(interval), silence_max};
 }
 
 void draw_member_changes(Plan& plan) {

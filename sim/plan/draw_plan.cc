@@ -131,7 +131,7 @@ Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
   draw_deputies(plan);
   draw_settings(options, plan);
   draw_upgrade(options, plan);
-  draw_beats(plan);
+  draw_beats(options, plan);
   if (options.long_life) draw_long_life(plan);
   if (options.lease_work) draw_lease_work(plan);
   draw_lease_terms(plan);

@@ -29,7 +29,7 @@ void draw_upgrade(const SimOptions& options, Plan& plan);
 void draw_deputies(Plan& plan);
 
 /// After draw_upgrade(): an earlier version knows no beats.
-void draw_beats(Plan& plan);
+void draw_beats(const SimOptions& options, Plan& plan);
 
 void draw_transfers(Plan& plan);
 

@@ -79,7 +79,7 @@ void each_field(See& see, OnePlan& plan) {
   see("settings.lease_reads", plan.settings.first.lease_reads, kFlag);
   see("beats.shared", plan.beats.shared, kFlag);
   see("beats.idle_percent", plan.beats.idle_percent, kPercent);
-  see("beats.silence_ppm", plan.beats.silence_ppm, kPpm);
+  see("beats.silence_interval", plan.beats.silence_interval, kTime);
   see("beats.silence_max", plan.beats.silence_max, kTime);
   see("deputies.percent", plan.deputies.percent, kPercent);
   see("deputies.delay_max", plan.deputies.delay_max, kTime);

@@ -95,9 +95,9 @@ struct BeatPlan {
   bool shared = false;
   /// Chance that a leader leaves out a heartbeat of the group, as one does of a group at rest.
   std::uint64_t idle_percent = 0;
-  /// Chance with each beat that the node is out of its group for a while, at most silence_max: no
-  /// message of the group leaves it or reaches it, but beats do.
-  std::uint64_t silence_ppm = 0;
+  /// If above zero: the mean time until a node is out of its group for a while, at most
+  /// silence_max. No message of the group leaves it or reaches it then, but beats do.
+  Duration silence_interval{0};
   Duration silence_max{0};
 };
 

@@ -352,7 +352,7 @@ void SimNode::run_in_process(std::uint64_t life, EventQueue::Action action) {
 // ---- What the driver asks for ----
 
 void SimNode::send(raft::NodeId to, wire::PeerMessage message) {
-  if (leaves_out(message) || out_of_the_group(message)) return;
+  if (leaves_out(to, message) || out_of_the_group(message)) return;
   if (bound(message)) ++world_.nodes.bound;
   judge_.on_send(*this, to, message);
   if (binds(message)) maybe_crash(world_.plan.crash_at_send_ppm, std::chrono::milliseconds(1));
@@ -363,12 +363,15 @@ bool SimNode::out_of_the_group(const wire::PeerMessage& message) const {
   return !world_.healed && world_.queue.now() < silent_until_ && !of_process(message);
 }
 
-/// Heartbeats of the group, in place of which the process beats.
-bool SimNode::leaves_out(const wire::PeerMessage& message) {
+/// Heartbeats of a group at rest, in place of which the process beats.
+bool SimNode::leaves_out(raft::NodeId to, const wire::PeerMessage& message) {
   const BeatPlan& plan = world_.plan.beats;
   if (std::holds_alternative<raft::ProcessBeat>(message.payload)) {
     ++world_.nodes.beats;
-    if (plan.silence_ppm > 0 && random_.chance_ppm(plan.silence_ppm)) {
+    // One beat is a message to each of the others.
+    const auto odds =
+        static_cast<std::uint64_t>(plan.silence_interval.count()) * (world_.plan.nodes.size() - 1);
+    if (odds > 0 && random_.below(odds) < static_cast<std::uint64_t>(timing().heartbeat.count())) {
       silent_until_ = world_.queue.now() + draw_duration(random_, Duration{0}, plan.silence_max);
     }
   }
@@ -376,7 +379,12 @@ bool SimNode::leaves_out(const wire::PeerMessage& message) {
   const auto* raft_message = std::get_if<raft::Message>(&message.payload);
   if (percent == 0 || world_.healed || raft_message == nullptr) return false;
   const auto* append = std::get_if<raft::AppendRequest>(raft_message);
-  return append != nullptr && append->entries.empty() && random_.below(100) < percent;
+  if (append == nullptr) return false;
+  // A member that does not know the newest commit is not at rest.
+  raft::Index& said = said_commit_[to];
+  if (append->entries.empty() && append->commit == said) return random_.below(100) < percent;
+  said = append->commit;
+  return false;
 }
 
 void SimNode::maybe_crash(std::uint64_t chance_ppm, Duration longest) {

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -155,7 +156,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   void draw_flags();
   replica::DriverOptions driver_options();
   void make_process();
-  bool leaves_out(const wire::PeerMessage& message);
+  bool leaves_out(raft::NodeId to, const wire::PeerMessage& message);
   bool out_of_the_group(const wire::PeerMessage& message) const;
   bool install_staged();
   SimApplier::Ports applier_ports(const RunInProcess& run);
@@ -188,6 +189,8 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   SimSupports supports_;
   /// Until then it is out of its group (BeatPlan).
   TrueInstant silent_until_;
+  /// The newest commit index that it has sent to each node.
+  std::map<raft::NodeId, raft::Index> said_commit_;
   RegisterMachine machine_;
   node::WitnessMachine witness_machine_;
   std::optional<StagedSnapshot> staged_;

@@ -185,6 +185,22 @@ TEST(Shared, AnIdleLeaderIsNotDeposedByALateInput) {
   EXPECT_EQ(group.core(leader).role(), Role::leader);
 }
 
+TEST(Shared, ALeaderThatCommitsNothingStepsDownThoughItsBeatsAreHeard) {
+  SharedGroup group;
+  const int leader = group.bound_leader();
+  group.silence();
+  group.beats(leader, 3 * kD);
+  ASSERT_EQ(group.core(leader).role(), Role::leader) << "it has nothing to commit";
+  ASSERT_TRUE(group.propose(leader, "x").has_value());
+  group.beats(leader, kD / 2);
+  EXPECT_EQ(group.core(leader).role(), Role::leader);
+  group.beats(leader, kD);
+  EXPECT_NE(group.core(leader).role(), Role::leader);
+  // Its members have been released, so another one may be elected.
+  group.beats(leader, exact().heartbeat);
+  EXPECT_TRUE(group.votes(group.others(leader)[0], group.others(leader)[1], 9));
+}
+
 TEST(Shared, ABeatThatBringsTheLeaseBackAnswersTheReadsThatWait) {
   lease::Timing timing = exact();
   timing.margin = ms(20);
