@@ -262,9 +262,7 @@ struct Check {
 
 Result<void> check_message(const wire::PeerMessage& message) {
   Verdict verdict = std::visit(Check{}, message.payload);
-  const bool of_process = std::holds_alternative<raft::ProcessBeat>(message.payload) ||
-                          std::holds_alternative<raft::ProcessBeatReply>(message.payload);
-  if (verdict == kHolds && of_process && message.group != raft::GroupId(0)) {
+  if (verdict == kHolds && of_process(message.payload) && message.group != raft::GroupId(0)) {
     verdict = "I14: a beat of a group";
   }
   if (verdict == kHolds) return {};

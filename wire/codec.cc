@@ -63,9 +63,7 @@ bool has_payload_part(const wire::Payload& payload) {
 }  // namespace
 
 bool speaks(std::uint16_t version, const wire::Payload& payload) {
-  const bool of_process = std::holds_alternative<raft::ProcessBeat>(payload) ||
-                          std::holds_alternative<raft::ProcessBeatReply>(payload);
-  return version >= kSettingsVersion || !of_process;
+  return version >= kSettingsVersion || !of_process(payload);
 }
 
 std::size_t payload_bytes(const wire::PeerMessage& message) {

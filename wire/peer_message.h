@@ -56,6 +56,12 @@ struct FormationConfirm {
 using Payload = std::variant<raft::Message, ForwardRequest, ForwardReply, FormationConfirm,
                              raft::ProcessBeat, raft::ProcessBeatReply>;
 
+/// Between two processes, and of none of their groups.
+inline bool of_process(const Payload& payload) {
+  return std::holds_alternative<raft::ProcessBeat>(payload) ||
+         std::holds_alternative<raft::ProcessBeatReply>(payload);
+}
+
 struct PeerMessage {
   raft::GroupId group;
   Payload payload;

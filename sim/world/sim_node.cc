@@ -27,11 +27,6 @@ bool binds(const wire::PeerMessage& message) {
   return std::holds_alternative<raft::VoteRequest>(*raft_message);
 }
 
-bool of_process(const wire::PeerMessage& message) {
-  return std::holds_alternative<raft::ProcessBeat>(message.payload) ||
-         std::holds_alternative<raft::ProcessBeatReply>(message.payload);
-}
-
 /// A promise that is bound to the process of the leader.
 bool bound(const wire::PeerMessage& message) {
   const auto* raft_message = std::get_if<raft::Message>(&message.payload);
@@ -360,7 +355,7 @@ void SimNode::send(raft::NodeId to, wire::PeerMessage message) {
 }
 
 bool SimNode::out_of_the_group(const wire::PeerMessage& message) const {
-  return !world_.healed && world_.queue.now() < silent_until_ && !of_process(message);
+  return !world_.healed && world_.queue.now() < silent_until_ && !wire::of_process(message.payload);
 }
 
 /// Heartbeats of a group at rest, in place of which the process beats.

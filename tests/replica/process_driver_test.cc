@@ -93,6 +93,13 @@ class ProcessDrivers : public ::testing::Test, private net::Transport, private S
     turn(group, 2, raft::VoteReply{raft::Term(1), raft::Term(1), true, {}});
     ASSERT_TRUE(group.leads());
   }
+  /// As leader it asks node 2, which has acknowledged a beat, to bind its promise.
+  void lead_bound(Rig& group) {
+    process_.finish(now_);
+    handle(group, message(2, raft::ProcessBeatReply{
+                                 raft::Incarnation(1), lease::Beat(1), {raft::Incarnation(1), 0}}));
+    elect(group);
+  }
   template <class Message>
   std::vector<raft::NodeId> receivers() const {
     std::vector<raft::NodeId> found;
@@ -190,10 +197,7 @@ TEST_F(ProcessDrivers, TheMembersOfALaterGroupGetBeats) {
 TEST_F(ProcessDrivers, AStoppedLeaderIsSaidByTheNextBeatAndMayGo) {
   add(1, {1, 2, 3});
   Rig& group = add(2, {1, 2, 3});
-  process_.finish(now_);
-  handle(group, message(2, raft::ProcessBeatReply{
-                               raft::Incarnation(1), lease::Beat(1), {raft::Incarnation(1), 0}}));
-  elect(group);
+  lead_bound(group);
   if (HasFatalFailure()) return;
   group.handle(now_, Stop{});
   process_.remove(group.driver());
@@ -209,10 +213,7 @@ TEST_F(ProcessDrivers, AStoppedLeaderIsSaidByTheNextBeatAndMayGo) {
 
 TEST_F(ProcessDrivers, ALeaderThatLeavesIsSaidByTheNextBeat) {
   Rig& group = add(1, {1, 2, 3});
-  process_.finish(now_);
-  handle(group, message(2, raft::ProcessBeatReply{
-                               raft::Incarnation(1), lease::Beat(1), {raft::Incarnation(1), 0}}));
-  elect(group);
+  lead_bound(group);
   if (HasFatalFailure()) return;
   raft::AppendRequest later;
   later.term = raft::Term(9);

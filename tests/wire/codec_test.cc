@@ -70,6 +70,13 @@ TEST(Codec, EveryKindRoundTrips) {
   }
 }
 
+TEST(Codec, AnEarlierVersionHasNoBeats) {
+  EXPECT_FALSE(speaks(kSettingsVersion - 1, raft::ProcessBeat{}));
+  EXPECT_FALSE(speaks(kSettingsVersion - 1, raft::ProcessBeatReply{}));
+  EXPECT_TRUE(speaks(kSettingsVersion, raft::ProcessBeat{}));
+  EXPECT_TRUE(speaks(kSettingsVersion - 1, raft::Message(raft::AppendRequest{})));
+}
+
 TEST(Codec, EveryTruncationIsIncomplete) {
   Random random(12);
   for (std::uint64_t kind = 0; kind < kMessageKinds; ++kind) {
