@@ -60,15 +60,14 @@ raft::PromiseInstant Drain::next_deadline() const {
 // notices an ended node only by its silence, and here the closed connection shows it.
 raft::NodeId Drain::successor(const raft::Core& core,
                               const std::function<bool(raft::NodeId)>& connected) {
-  using Rank = std::pair<raft::Index, raft::Round>;
+  using Rank = std::pair<raft::Index, std::optional<lease::HolderInstant>>;
   raft::NodeId best = raft::kNobody;
   Rank highest;
   for (const raft::NodeId id : core.membership().voters) {
     const auto found = core.progress().find(id);
     if (found == core.progress().end() || !connected(id) || found->second.witness) continue;
     const raft::Progress& progress = found->second;
-    const Rank rank{progress.match_index,
-                    progress.acked_round ? progress.acked_round->round : raft::Round()};
+    const Rank rank{progress.match_index, core.last_heard(id)};
     if (best != raft::kNobody && rank <= highest) continue;
     best = id;
     highest = rank;

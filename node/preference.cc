@@ -59,8 +59,8 @@ raft::NodeId Preference::better(const raft::Core& core, lease::Now now,
     const raft::Progress& progress = found->second;
     if (progress.witness) continue;
     const bool caught_up = progress.match_index + kLagMax >= core.commit_index();
-    const bool answers = progress.acked_round &&
-                         progress.acked_round->began + progress.acked_round->duration > now.holder;
+    const auto heard = core.last_heard(id);
+    const bool answers = heard && *heard + core.timing().lease > now.holder;
     if (caught_up && answers && connected(id)) return id;
   }
   return raft::kNobody;

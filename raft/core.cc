@@ -148,9 +148,17 @@ void Core::Impl::observe_time() {
 
 void Core::Impl::tick(Now now) {
   begin_input(now);
-  if (const Leader* leader = as_leader()) {
+  if (Leader* leader = as_leader()) {
     if (leader->transfer && now_.promise >= leader->transfer->ends) end_transfer();
-    if (now_.promise >= leader->next_round) begin_round();
+    if (now_.promise >= leader->next_round) {
+      const std::optional<PromiseInstant> rest = rest_until(*leader);
+      leader->at_rest = rest.has_value();
+      if (rest) {
+        leader->next_round = *rest;
+      } else {
+        begin_round();
+      }
+    }
   } else {
     if (may_campaign() && now_.promise >= election_deadline()) {
       start_pre_vote(quick_tries_ > 0 ? RoleChangeReason::leader_ended
@@ -198,6 +206,12 @@ void Core::Impl::step(Now now, const Peer& from, Message& message) {
       !from_impostor(from, message)) {
     sender_ = from;
     note_start(from);
+    if (Leader* leader = as_leader(); leader != nullptr && options_.shared != nullptr) {
+      const Member* const member = log_.membership().find(from.id);
+      Progress* const peer = leader->find(from.id);
+      if (peer != nullptr && member != nullptr && member->uuid == from.uuid)
+        peer->heard = now.promise;
+    }
     if (const std::optional<Violation> what = violation(from.id, message)) {
       report(from.id, *what);
     } else {
@@ -339,6 +353,9 @@ void Core::Impl::adopt_term(Term term, RoleChangeReason reason) {
   hard_state_.voted_for = kNobody;
   hard_state_.vote_committed = false;
   mark_hard_state();
+  // The leader of the term before may find this node bound when it is heard again, and rest.
+  // Test: Rest.AMemberThatHasTakenAHigherTermIsNotAtRest.
+  rely();
   become_follower(reason);
   if (led && !handing_over) campaign_at_once_ = true;
   LEASEHOLD_ASSERT(role() == Role::follower);

@@ -217,6 +217,9 @@ class Core {
   HolderInstant lease_end() const;
   /// A leader's view of its peers; empty for any other role.
   const Peers& progress() const;
+  /// Since when a leader has known that the peer is well: the newest round, or beat of its process,
+  /// that it has acknowledged began then. None: no answer in this term, or no peer.
+  std::optional<HolderInstant> last_heard(NodeId peer) const;
   std::size_t pending_reads() const;  ///< not answered yet
 
  private:

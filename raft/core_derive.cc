@@ -32,6 +32,12 @@ void Core::Impl::derive() {
     derive_quorum(*leader);
     if (options_.witness) transfer_as_witness();
     advance_transfer();
+    // What is new is under way in appends; a member that has let go has to bind again at once.
+    if (leader->at_rest && !rest_until(*leader)) {
+      leader->at_rest = false;
+      leader->next_round =
+          commit_ == log_.last_index() ? now_.promise : now_.promise + timing().heartbeat;
+    }
   }
 }
 

@@ -83,6 +83,9 @@ void Core::Impl::wait_before_election() {
 void Core::Impl::start_pre_vote(RoleChangeReason reason) {
   LEASEHOLD_ASSERT(may_campaign());
   LEASEHOLD_ASSERT(as_leader() == nullptr);
+  // It knows no leader any more. One that rests has to learn that, if it is heard again.
+  // Test: Rest.AMemberThatHasAskedForVotesIsNotAtRest.
+  rely();
   leader_ = kNobody;
   refuse_reads();
   if (quick_tries_ > 0) --quick_tries_;

@@ -63,6 +63,7 @@ class Core::Impl {
   HolderInstant lease_end() const;
   const Peers& progress() const;
   std::size_t pending_reads() const;
+  std::optional<HolderInstant> last_heard(const Progress& peer) const;
 
  private:
   friend class CoreReader;  // fingerprint.cc
@@ -138,6 +139,7 @@ class Core::Impl {
   void drop_promise();
   std::optional<BindRequest> bind_for(NodeId member) const;
   QuorumAcknowledged acknowledged(const Leader& leader, bool votes) const;
+  std::optional<PromiseInstant> rest_until(const Leader& leader) const;
   void release_members(const Leader& leader);
 
   // core_death.cc
@@ -242,8 +244,7 @@ class Core::Impl {
   EndedProcesses ended_;
   NodeId leader_;
   std::variant<Follower, Candidate, Leader> state_;
-  /// When the vote was last updated, or when another event restarted the wait before an own
-  /// election.
+  /// When the vote was last updated, or the wait before an own election began again.
   PromiseInstant vote_updated_;
   /// Drawn again for each wait, from [ET, 2 ET), unless quick_tries_ is not zero.
   Duration election_timeout_{0};

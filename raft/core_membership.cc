@@ -88,7 +88,9 @@ std::variant<LogId, ChangeRefused> Core::Impl::begin_change(const WantedMembers&
 bool Core::Impl::caught_up(const Progress& progress) const {
   if (progress.match_index < log_.base().index) return false;
   if (log_.last_index() - progress.match_index > options_.promotion_lag_max) return false;
-  return progress.acked_round && progress.acked_round->began + timing().lease > now_.holder;
+  // Test: Rest.ALearnerIsPromoted.
+  const std::optional<HolderInstant> heard = last_heard(progress);
+  return heard && *heard + timing().lease > now_.holder;
 }
 
 void Core::Impl::append_membership(const Membership& next) {
@@ -106,7 +108,7 @@ void Core::Impl::append_membership(const Membership& next) {
   note_membership();
   for (const Member& member : next.members) {
     if (member.id == options_.id) continue;
-    leader->add_peer(member.id, next.is_witness(member.id), log_.last_index());
+    leader->add_peer(member.id, next.is_witness(member.id), log_.last_index(), now_.promise);
   }
   // A membership is in effect from its append on.
   leader->due.rounds = true;

@@ -198,6 +198,11 @@ const Peers& Core::progress() const {
   return impl_->progress();
 }
 
+std::optional<HolderInstant> Core::last_heard(NodeId peer) const {
+  const auto found = progress().find(peer);
+  return found != progress().end() ? impl_->last_heard(found->second) : std::nullopt;
+}
+
 std::size_t Core::pending_reads() const {
   return impl_->pending_reads();
 }

@@ -160,6 +160,7 @@ AppendRequest Core::Impl::empty_append(NodeId to, Progress& progress) const {
   m.drift_ppm = newest.drift_ppm;
   m.bind = bind_for(to);
   if (m.bind) progress.bind_asked = true;
+  if (m.commit != progress.sent_commit) progress.sent_commit_in = m.round;
   progress.sent_commit = m.commit;
   progress.news_due = PromiseInstant::never();
   return m;
@@ -180,6 +181,12 @@ void Core::Impl::handle(NodeId from, const AppendReply& m) {
   if (m.matched) {
     if (m.index > log_.last_index()) return;
     const bool news = progress.acknowledged(m.index);
+    // An append of the same round may have left before the commit index was known.
+    // Test: Rest.ALateAnswerSaysNothingOfTheCommit.
+    if (m.round > progress.sent_commit_in) {
+      progress.known_commit =
+          std::max(progress.known_commit, std::min(m.index, progress.sent_commit));
+    }
     if (progress.state == ProgressState::replicate) {
       if (news) progress.paused = false;
     } else if (progress.match_index >= log_.base().index && m.index >= progress.match_index) {

@@ -17,6 +17,12 @@
 #include <utility>
 
 namespace leasehold::raft {
+namespace {
+
+/// A peer is silent if nothing was heard of it for so many D: nobody sends to it in vain.
+constexpr int kSilentLeases = 3;
+
+}  // namespace
 
 // ---- The member ----
 
@@ -124,7 +130,7 @@ QuorumAcknowledged Core::Impl::acknowledged(const Leader& leader, bool votes) co
   using Values =
       std::tuple<std::optional<HolderInstant>, std::optional<HolderInstant>, std::optional<Round>>;
   const auto values = [&](const lease::RoundStart* round, std::optional<lease::RoundStart> beat,
-                          bool at_rest) -> Values {
+                          bool lacks_nothing) -> Values {
     Values found;
     if (round != nullptr) found = {round->end(), round->began, round->round};
     if (!beat) return found;
@@ -134,7 +140,7 @@ QuorumAcknowledged Core::Impl::acknowledged(const Leader& leader, bool votes) co
     if (beat->began > leader.beats_from) end = std::max(end, std::optional(beat->end()));
     // Who lacks an entry has to be heard in the group: its process alone commits nothing.
     // Test: Shared.ALeaderThatCommitsNothingStepsDownThoughItsBeatsAreHeard.
-    if (at_rest) began = std::max(began, std::optional(beat->began));
+    if (lacks_nothing) began = std::max(began, std::optional(beat->began));
     return found;
   };
   const auto values_of = [&](NodeId id) -> Values {
@@ -155,6 +161,54 @@ QuorumAcknowledged Core::Impl::acknowledged(const Leader& leader, bool votes) co
   const auto [end, began, round] =
       quorum_values<HolderInstant, HolderInstant, Round>(log_.membership(), values_of);
   return {end, began, round};
+}
+
+// The newest round or beat of this process that the peer has acknowledged began then.
+std::optional<HolderInstant> Core::Impl::last_heard(const Progress& peer) const {
+  std::optional<HolderInstant> heard;
+  if (peer.acked_round) heard = peer.acked_round->began;
+  if (!peer.bound) return heard;
+  LEASEHOLD_ASSERT(options_.shared != nullptr);  // else nothing is bound
+  const lease::Supporter* const supporter = options_.shared->supporter(peer.bound->directory);
+  if (supporter == nullptr) return heard;
+  const std::optional<lease::RoundStart> beat = supporter->acknowledged(peer.bound->epoch);
+  return beat ? std::max(heard, std::optional(beat->began)) : heard;
+}
+
+// No peer needs a message of the group, and the lease needs no round: each peer lacks nothing and
+// its promise rests on the beats of this process, or it does not answer. Gives the instant at which
+// that has to be looked at again, if no input ends it.
+std::optional<PromiseInstant> Core::Impl::rest_until(const Leader& leader) const {
+  if (options_.shared == nullptr || leader.progress.size() == 0) return std::nullopt;
+  if (!leader.lease.valid(now_.holder)) return std::nullopt;
+  const Index last = log_.last_index();
+  if (commit_ != last || leader.transfer || !leader.reads.empty()) return std::nullopt;
+  // The beats may be rarer than this group needs, or worth less to it.
+  Duration rest = leader.lease.end() - now_.holder - timing().heartbeat;
+  const lease::RoundStart& newest = leader.newest_round();
+  for (const auto& [id, peer] : leader.progress) {
+    const Member* const member = log_.membership().find(id);
+    if (member == nullptr) return std::nullopt;  // about to be removed
+    const lease::Supporter* const supporter = options_.shared->supporter(member->uuid);
+    const bool met = supporter != nullptr && supporter->epoch();
+    const auto beat = met ? supporter->acknowledged(*supporter->epoch()) : std::nullopt;
+    const Duration lease = std::max(newest.duration, beat ? beat->duration : Duration(0));
+    const Duration silence = lease * kSilentLeases;
+    const bool beats_heard = beat && now_.holder - beat->began < silence;
+    if (!beats_heard && now_.promise - peer.heard >= silence) {
+      // Its next message, or its process's next answer, ends the rest. But a process whose groups
+      // do not know this node answers no beat: it is tried again.
+      // Test: Rest.AMemberThatWasNeverHeardIsTriedNowAndThen.
+      if (!met) rest = std::min(rest, newest.began + silence - now_.holder);
+      continue;
+    }
+    // At another epoch it has let go, and has to bind again.
+    const bool bound = peer.bound && met && *supporter->epoch() == peer.bound->epoch &&
+                       peer.bound->directory == member->uuid;
+    const bool knows = peer.match_index == last && peer.known_commit >= commit_for(peer);
+    if (!bound || !knows) return std::nullopt;
+  }
+  return rest.count() > 0 ? std::optional(now_.promise + rest) : std::nullopt;
 }
 
 std::optional<Release> Core::Impl::release_at_stop() {

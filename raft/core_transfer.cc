@@ -33,7 +33,9 @@ std::optional<TransferRefused> Core::Impl::begin_transfer(NodeId to) {
   }
   // A leader that is leaving the voters transfers the leadership by itself.
   if (!own_seat()) return TransferRefused{TransferObstacle::transfer_under_way, kNobody};
-  if (to == kNobody) to = leader->most_advanced(log_.membership().voters);
+  if (to == kNobody)
+    to = leader->most_advanced(log_.membership().voters,
+                               [this](const Progress& peer) { return last_heard(peer); });
   if (to == kNobody) return TransferRefused{TransferObstacle::nobody_to_follow, kNobody};
   if (to == options_.id) return TransferRefused{TransferObstacle::already_leads, to};
   const std::vector<NodeId>& voters = log_.membership().voters;
@@ -90,7 +92,8 @@ void Core::Impl::end_transfer() {
 // answered is likely to have everything.
 void Core::Impl::leave_as_removed() {
   const Leader& leader = *as_leader();
-  const NodeId next = leader.most_advanced(log_.membership().voters);
+  const NodeId next = leader.most_advanced(
+      log_.membership().voters, [this](const Progress& peer) { return last_heard(peer); });
   const Index last = log_.last_index();
   const bool complete = next != kNobody && leader.find(next)->match_index == last;
   LEASEHOLD_ASSERT(next != options_.id);

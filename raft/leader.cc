@@ -25,7 +25,7 @@ Leader::Leader(NodeId own_id, Now now, Index first, const Membership& membership
   LEASEHOLD_ASSERT(first_index > Index(0));
   for (const Member& member : membership.members) {
     if (member.id == self) continue;
-    add_peer(member.id, membership.is_witness(member.id), first_index);
+    add_peer(member.id, membership.is_witness(member.id), first_index, now.promise);
   }
   LEASEHOLD_ASSERT(progress.size() <= kMembersMax);
 }
@@ -42,18 +42,21 @@ const Progress* Leader::find(NodeId peer) const {
   return found != progress.end() ? &found->second : nullptr;
 }
 
-void Leader::add_peer(NodeId peer, bool witness, Index next_index) {
+void Leader::add_peer(NodeId peer, bool witness, Index next_index, PromiseInstant now) {
   LEASEHOLD_ASSERT(peer != kNobody);
   LEASEHOLD_ASSERT(peer != self);
   const auto [at, added] = progress.add(peer);
   if (!added) return;
   at->second.witness = witness;
   at->second.next_index = next_index;
+  at->second.heard = now;
 }
 
-NodeId Leader::most_advanced(const std::vector<NodeId>& voters) const {
-  const auto rank = [](const Progress& peer) {
-    return std::make_tuple(peer.match_index, peer.acked_round->round);
+NodeId Leader::most_advanced(
+    const std::vector<NodeId>& voters,
+    const std::function<std::optional<HolderInstant>(const Progress&)>& heard) const {
+  const auto rank = [&heard](const Progress& peer) {
+    return std::make_tuple(peer.match_index, heard(peer), peer.acked_round->round);
   };
   const Progress* best = nullptr;
   NodeId best_id = kNobody;
@@ -74,6 +77,7 @@ void Leader::begin_round(Now now, const lease::Timing& timing) {
   LEASEHOLD_ASSERT(now.holder >= elected_at.holder);
   rounds.begin(now.holder, timing);
   next_round = now.promise + timing.heartbeat;
+  at_rest = false;
   due.rounds = true;
   LEASEHOLD_ASSERT(newest_round().duration == timing.lease);
 }

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 
 namespace leasehold::raft {
@@ -54,10 +55,12 @@ struct Leader {
   const Progress* find(NodeId peer) const;
   /// Makes the peer receive the log from `next_index` on, unless it does already. Nothing is known
   /// of it: no acknowledgement comes from a default.
-  void add_peer(NodeId peer, bool witness, Index next_index);
-  /// The most advanced of `voters` that has answered in this term, except witnesses; kNobody if
-  /// none has.
-  NodeId most_advanced(const std::vector<NodeId>& voters) const;
+  void add_peer(NodeId peer, bool witness, Index next_index, PromiseInstant now);
+  /// The most advanced of `voters` that has answered in this term, except witnesses; of those that
+  /// are equal, the one that was `heard` last. kNobody if none has.
+  NodeId most_advanced(
+      const std::vector<NodeId>& voters,
+      const std::function<std::optional<HolderInstant>(const Progress&)>& heard) const;
 
   // ---- Rounds and acknowledgements ----
 
@@ -110,7 +113,10 @@ struct Leader {
   /// The term's empty entry. Nothing is read, and no lease shown, before it is committed.
   Index first_index;
   lease::RoundRing rounds;
+  /// Or, at rest, when to look whether that goes on.
   PromiseInstant next_round;
+  /// Nothing of the group is sent. What ends that sets next_round.
+  bool at_rest = false;
   /// Invariant: its end never moves back, except that a token removes the lease, and that more
   /// careful numbers of the group and the end of a joint membership shorten it.
   lease::LeaderLease lease;

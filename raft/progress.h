@@ -54,8 +54,12 @@ struct Progress {
   /// The round in which the last sending of a snapshot ended. The peer may hold by now what it
   /// lacked before: only a refusal of a newer round, or of none, asks for another snapshot.
   Round snapshot_ended;
-  /// The newest commit index that was sent.
+  /// The newest commit index that was sent, and the newest round at that time.
   Index sent_commit;
+  Round sent_commit_in;
+  /// A commit index that the peer knows, from an answer to an append that was sent behind
+  /// sent_commit. Invariant: at most match_index.
+  Index known_commit;
   /// When a newer commit index has to be sent, unless an append carries it before; never() when
   /// there is none.
   PromiseInstant news_due = PromiseInstant::never();
@@ -70,6 +74,8 @@ struct Progress {
   std::optional<BoundPromise> bound;
   /// It may have been asked to bind, so it has to be released.
   bool bind_asked = false;
+  /// When a message of the group came from it, or this leader began to send to it.
+  PromiseInstant heard;
 
   /// The leader has to find again where the logs agree, from the acknowledged index on, but not
   /// below `base`, where the log begins. Forgets the messages in flight and cancels the open

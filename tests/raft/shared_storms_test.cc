@@ -49,7 +49,7 @@ class Storm {
       }
       for (Member& member : groups_) member.group->settle();
       judge();
-      if (turn > 300 && all_hold()) return true;
+      if (turn > 300 && all_hold() && all_follow()) return true;
     }
     return false;
   }
@@ -206,6 +206,20 @@ class Storm {
         if (member.group->replica(i).view.end > now().holder) return true;
       }
       return false;
+    });
+  }
+  /// Also at rest, each node knows the leader, and what is committed.
+  bool all_follow() {
+    return std::all_of(groups_.begin(), groups_.end(), [this](Member& member) {
+      const Core& first = member.group->core(1);
+      for (int i = 1; i <= size_; ++i) {
+        const Core& core = member.group->core(i);
+        if (core.leader() == kNobody || core.leader() != first.leader() ||
+            core.commit_index() != first.commit_index()) {
+          return false;
+        }
+      }
+      return true;
     });
   }
   void judge() {

@@ -309,7 +309,19 @@ TEST(Shared, AMemberThatCampaignsLetsGoFirst) {
   EXPECT_GT(group.support(member, leader).epoch(), before);
 }
 
-TEST(Shared, APreVoteLetsNothingGo) {
+TEST(Shared, ACampaignByTokenBehindTheEndOfThePromiseLetsGoFirst) {
+  SharedGroup group;
+  const int leader = group.bound_leader();
+  const int member = group.others(leader)[0];
+  const lease::Epoch before = group.support(member, leader).epoch();
+  group.jump(kD);
+  const LogId last = group.core(leader).log().last();
+  group.step(leader, member, TimeoutNow{{last.term, group.peer_of(member).id, last.index}});
+  ASSERT_EQ(group.core(member).role(), Role::candidate);
+  EXPECT_GT(group.support(member, leader).epoch(), before);
+}
+
+TEST(Shared, AnAnswerToAPreVoteLetsNothingGo) {
   SharedGroup group;
   const int leader = group.bound_leader();
   const int member = group.others(leader)[0];
