@@ -111,26 +111,30 @@ struct WriterAlone {
   Result<void> open(const std::string& dir) {
     auto disk = storage::open_posix_disk(dir);
     if (!disk) return disk.error();
-    auto opened = storage::SegmentStore::open(log_options(dir), std::move(disk).value());
+    auto opened = storage::SegmentStore::open(log_options(dir), std::move(disk).value(),
+                                              storage::Sharing::one_group);
     if (!opened) return opened.error();
     store = std::move(opened).value();
     raft::Membership members;
     members.members = {self_of(store->identity())};
     members.voters = {store->identity().id};
-    auto laid = store->lay({members, raft::LogBase{{}, members}});
+    storage::GroupWrite formation;
+    formation.body.first = raft::Index(1);
+    formation.body.foundation = {members, raft::LogBase{{}, members}};
+    auto laid = store->append({{formation}, {}});
     if (laid) store->start({});
     return laid;
   }
 
   Result<void> append(const Bytes& payload) {
     const raft::Entry entry{{raft::Term(1), raft::Index(next)}, raft::EntryKind::command, payload};
-    storage::WriteGroup group;
+    storage::GroupWrite group;
     group.body.state.last = entry.id;
     group.body.first = entry.id.index;
     group.body.previous_term = raft::Term(next == 1 ? 0 : 1);
     group.entries = {&entry};
     ++next;
-    auto written = store->append(group);
+    auto written = store->append({{group}, {}});
     return written ? store->rest() : written;
   }
 };

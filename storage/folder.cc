@@ -59,7 +59,7 @@ class Lines {
 std::string body_of(const FolderMark& mark) {
   std::string text;
   const auto out = std::back_inserter(text);
-  fmt::format_to(out, "{}{}\n", kHeading, kLogFormat);
+  fmt::format_to(out, "{}{}\n", kHeading, mark.format);
   fmt::format_to(out, "cluster {:016x}\n", mark.cluster_id);
   fmt::format_to(out, "node {}\n", mark.id.value());
   fmt::format_to(out, "uuid {:016x}{:016x}\n", mark.uuid.high, mark.uuid.low);
@@ -104,9 +104,10 @@ Result<FolderMark> decode_mark(std::string_view bytes) {
   const std::uint64_t format = in.decimal(kHeading);
   // The format counts only when the check holds: a damaged file is reported as damaged.
   if (!in.ok() || !check_holds(bytes)) return damaged;
-  if (format != kLogFormat) return unsupported_format("the log", format);
+  if (!known_format(format)) return unsupported_format("the log", format);
 
   FolderMark mark;
+  mark.format = static_cast<std::uint8_t>(format);
   in.expect("\ncluster ");
   mark.cluster_id = in.number(16, 16);
   mark.id = raft::NodeId(in.decimal("\nnode "));

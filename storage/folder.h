@@ -32,6 +32,9 @@ struct Predecessor {
 /// what the segments alone cannot: how many there are. A missing newest one would look like a log
 /// that ends earlier.
 struct FolderMark {
+  /// Of the log of one group, or of many (segment_record.h). It only rises: then older frames stay
+  /// as they are.
+  std::uint8_t format = 3;
   std::uint64_t cluster_id = 0;
   raft::NodeId id;
   raft::Uuid uuid;

@@ -1,14 +1,29 @@
+#include <leasehold/base/assert.h>
 #include <leasehold/storage/pending.h>
 
 #include <algorithm>
+#include <map>
 
 namespace leasehold::storage {
 
-WriteGroup merge(const std::vector<std::shared_ptr<const Pending>>& group) {
-  WriteGroup out;
+namespace {
+
+using Batches = std::vector<const Pending*>;
+
+GroupWrite merge_group(const Batches& batches) {
+  GroupWrite out;
   BatchBody& body = out.body;
+  out.group = batches.front()->group;
   bool touched = false;
-  for (const auto& pending : group) {
+  for (const Pending* pending : batches) {
+    if (pending->removed) body.removed = true;
+    if (pending->foundation) {
+      LEASEHOLD_ASSERT(!touched);
+      body.foundation = *pending->foundation;
+      // This node never had the entries below: the frame itself says that the log begins there.
+      body.reset = body.foundation.base && body.foundation.base->id.index > raft::Index(0);
+    }
+    if (pending->confirmed) body.foundation.confirmed = pending->confirmed;
     if (pending->batch.reset) {
       body.foundation.base = pending->batch.reset;
       body.reset = true;
@@ -28,7 +43,7 @@ WriteGroup merge(const std::vector<std::shared_ptr<const Pending>>& group) {
     }
     if (pending->batch.cut) body.foundation.base = pending->batch.cut;
   }
-  body.state = group.back()->state;
+  body.state = batches.back()->state;
   if (!touched) {
     body.first = body.state.last.index.next();
     body.previous_term = body.state.last.term;
@@ -43,6 +58,22 @@ WriteGroup merge(const std::vector<std::shared_ptr<const Pending>>& group) {
   body.first = base.index.next();
   body.previous_term = base.term;
   return out;
+}
+
+}  // namespace
+
+Write merge(const std::vector<std::shared_ptr<const Pending>>& waiting) {
+  Write write;
+  std::map<raft::GroupId, Batches> groups;
+  for (const auto& pending : waiting) {
+    if (pending->process) {
+      write.process = pending->process;
+    } else {
+      groups[pending->group].push_back(pending.get());
+    }
+  }
+  for (const auto& [id, batches] : groups) write.groups.push_back(merge_group(batches));
+  return write;
 }
 
 }  // namespace leasehold::storage

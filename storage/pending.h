@@ -14,10 +14,19 @@ namespace leasehold::storage {
 
 /// A batch that waits for the disk, with what the writer has to know of the log before it.
 struct Pending {
+  raft::GroupId group;
   raft::PersistBatch batch;
   raft::Term previous_term;  ///< of the entry before the first one
   StateRecord state;         ///< after the batch
   std::size_t bytes = 0;
+  /// The confirmed set, if the batch has a base.
+  std::optional<raft::Membership> confirmed;
+  /// In place of a batch: the foundation of a log without entries, or the end of the replica.
+  std::optional<Foundation> foundation;
+  bool removed = false;
+  /// In place of a batch: what the process remembers. Of no group.
+  std::optional<ProcessRecord> process;
+  std::uint64_t process_write = 0;
 
   /// The lowest index that the batch changes; none if it changes no entry.
   std::optional<raft::Index> lowest() const {
@@ -33,8 +42,8 @@ struct Pending {
 };
 using PendingList = std::deque<std::shared_ptr<const Pending>>;
 
-/// Merges the batches of `group` into what one sync makes durable: where the log is cut first, what
-/// follows, and where it begins. Leaves out entries that a later batch of the group truncates.
-WriteGroup merge(const std::vector<std::shared_ptr<const Pending>>& group);
+/// Merges what waits into what one sync makes durable: of each group where its log is cut first,
+/// what follows, and where it begins. Leaves out entries that a later batch truncates.
+Write merge(const std::vector<std::shared_ptr<const Pending>>& waiting);
 
 }  // namespace leasehold::storage

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <set>
 #include <utility>
 
 namespace leasehold::storage {
@@ -19,8 +19,8 @@ Error corrupted(const std::string& message) {
   return {ErrorCode::corrupted, message};
 }
 
-Error stray(raft::Index index) {
-  return corrupted(fmt::format("entry {} does not follow from the one before", index.value()));
+Error of_group(raft::GroupId id, const Error& error) {
+  return {error.code, fmt::format("group {}: {}", id.value(), error.message)};
 }
 
 /// The number in a segment's name; none if it is not the name of a segment.
@@ -66,13 +66,38 @@ class FrameWalk {
   FrameHeader header_;
 };
 
+/// Takes the sections of one frame after another off their bodies.
+class SectionWalk {
+ public:
+  SectionWalk(std::string_view body, std::uint8_t format, raft::GroupId group)
+      : body_(body), rest_(body), format_(format), group_(group) {}
+
+  bool at_end() const { return rest_.empty(); }
+  Result<Section> next() { return take_section(rest_, format_, group_); }
+  /// The next entry of the section, and where it stood in the body.
+  Result<EntryView> entry() {
+    offset_ = body_.size() - rest_.size();
+    return take_entry(rest_);
+  }
+  std::uint64_t offset() const { return offset_; }
+  std::string_view entry_bytes() const {
+    return body_.substr(offset_, body_.size() - rest_.size() - offset_);
+  }
+  /// A frame of the log of one group has one section.
+  bool may_go_on() const { return format_ == kSharedLogFormat; }
+
+ private:
+  std::string_view body_;
+  std::string_view rest_;
+  std::uint8_t format_;
+  raft::GroupId group_;
+  std::uint64_t offset_ = 0;
+};
+
 class Loader {
  public:
-  Loader(const FolderMark& mark, raft::GroupId group)
-      : mark_(mark),
-        group_(group),
-        previous_salt_(mark.predecessor.salt),
-        floating_(mark.predecessor.sequence != 0) {
+  Loader(const FolderMark& mark, std::optional<raft::GroupId> group)
+      : mark_(mark), group_(group), previous_salt_(mark.predecessor.salt) {
     log_.sequence = mark.predecessor.sequence;
   }
 
@@ -84,28 +109,23 @@ class Loader {
  private:
   Result<void> read_head(Segment& segment) const;
   Result<void> take_frames(std::string_view bytes);
-  Result<void> take_frame(std::string_view body, std::uint64_t body_offset);
-  Result<void> lay(const Foundation& foundation);
-  Result<void> find_place(const BatchBody& batch);
-  Result<void> append(const EntryView& entry);
-  Result<void> cut(const raft::LogBase& base);
+  Result<void> take_frame(const FrameHeader& header, std::string_view body,
+                          std::uint64_t body_offset);
+  Result<void> take_group(const Section& section, SectionWalk& walk, std::uint64_t body_offset);
   Result<void> take_tail(std::string_view bytes);
-  void truncate(raft::Index from);
-  void begin_at(raft::LogId base);
+  GroupLoader& group(raft::GroupId id);
   Error in_segment(const Error& error, std::uint64_t at) const {
     return {error.code, fmt::format("the file {}, byte {}: {}",
                                     segment_name(log_.segments.back().number), at, error.message)};
   }
 
   const FolderMark& mark_;
-  const raft::GroupId group_;
+  const std::optional<raft::GroupId> group_;
   LoadedLog log_;
+  std::map<raft::GroupId, GroupLoader> groups_;
+  /// The replica has gone since the beginning of what is read.
+  std::set<raft::GroupId> removed_;
   std::uint64_t previous_salt_;
-  /// The beginning of the log is not known yet: its shape rests on what the frames say of the part
-  /// that was cut off.
-  bool floating_;
-  bool begun_ = false;                       ///< a frame was taken
-  std::deque<std::uint32_t> payload_sizes_;  ///< of the entries of the shape
   bool torn_ = false;
   std::string last_frame_;
   std::uint64_t last_frame_at_ = 0;
@@ -149,13 +169,16 @@ Result<void> Loader::read_head(Segment& segment) const {
   expected.cluster_id = mark_.cluster_id;
   expected.id = mark_.id;
   expected.uuid = mark_.uuid;
-  expected.group = group_;
+  if (header.header->format != kSharedLogFormat) {
+    expected.group = group_.value_or(head.value().group);
+  }
   if (head.value().segment_bytes != expected.segment_bytes) {
     return corrupted(fmt::format("it has {} bytes instead of {}", expected.segment_bytes,
                                  head.value().segment_bytes));
   }
   if (!(head.value() == expected)) return corrupted("it belongs to another log or another place");
   segment.salt = header.header->salt;
+  segment.group = head.value().group;
   return {};
 }
 
@@ -177,7 +200,8 @@ Result<void> Loader::take_frames(std::string_view bytes) {
       log_.current = log_.segments.size() - 1;
       segment.positions.emplace();
     }
-    if (auto taken = take_frame(walk.body(), walk.at() + kFrameHeaderBytes); !taken) {
+    if (auto taken = take_frame(walk.header(), walk.body(), walk.at() + kFrameHeaderBytes);
+        !taken) {
       return in_segment(taken.error(), walk.at());
     }
     log_.sequence = walk.header().sequence;
@@ -189,128 +213,47 @@ Result<void> Loader::take_frames(std::string_view bytes) {
   return {};
 }
 
-Result<void> Loader::take_frame(std::string_view body, std::uint64_t body_offset) {
-  std::string_view rest = body;
-  const auto taken = take_batch(rest);
-  if (!taken) return taken.error();
-  const BatchBody& batch = taken.value();
-  if (batch.reset) {
-    floating_ = false;
-    begin_at(batch.foundation.base->id);
-  }
-  if (auto found = find_place(batch); !found) return found;
-  truncate(batch.first);
-  for (std::uint32_t i = 0; i < batch.count; ++i) {
-    const std::uint64_t offset = body_offset + (body.size() - rest.size());
-    const std::size_t before = rest.size();
-    const auto entry = take_entry(rest);
+Result<void> Loader::take_frame(const FrameHeader& header, std::string_view body,
+                                std::uint64_t body_offset) {
+  SectionWalk walk(body, header.format, log_.segments.back().group);
+  do {
+    const auto section = walk.next();
+    if (!section) return section.error();
+    if (section.value().process) {
+      log_.process = *section.value().process;
+      log_.process_segment = log_.segments.back().number;
+    } else if (section.value().batch.removed) {
+      groups_.erase(section.value().group);
+      removed_.insert(section.value().group);
+      log_.segments.back().positions->erase(section.value().group.value());
+    } else if (auto taken = take_group(section.value(), walk, body_offset); !taken) {
+      return taken;
+    }
+  } while (walk.may_go_on() && !walk.at_end());
+  return walk.at_end() ? Result<void>() : corrupted("the batch does not hold what it says");
+}
+
+GroupLoader& Loader::group(raft::GroupId id) {
+  const bool floating = mark_.predecessor.sequence != 0 && removed_.count(id) == 0;
+  return groups_.try_emplace(id, floating).first->second;
+}
+
+Result<void> Loader::take_group(const Section& section, SectionWalk& walk,
+                                std::uint64_t body_offset) {
+  Segment& segment = log_.segments.back();
+  GroupLoader& loader = group(section.group);
+  if (auto begun = loader.begin(section.batch, segment.number); !begun) return begun;
+  Positions& positions = (*segment.positions)[section.group.value()];
+  if (!section.batch.moved)
+    positions.cut(section.batch.reset ? raft::Index(0) : section.batch.first);
+  for (std::uint32_t i = 0; i < section.batch.count; ++i) {
+    const auto entry = walk.entry();
     if (!entry) return entry.error();
-    if (auto appended = append(entry.value()); !appended) return appended;
-    log_.segments.back().add(entry.value().id.index, offset, before - rest.size());
+    if (auto added = loader.add(entry.value()); !added) return added;
+    const std::uint64_t offset = body_offset + walk.offset();
+    positions.put(entry.value().id.index, offset, walk.entry_bytes().size());
   }
-  if (!rest.empty() || batch.state.last != log_.shape.last()) {
-    return corrupted("the batch does not hold what it says");
-  }
-  log_.hard_state = batch.state.hard_state;
-  return lay(batch.foundation);
-}
-
-/// Checks the entry before the batch, and finds where a floating log begins.
-Result<void> Loader::find_place(const BatchBody& batch) {
-  if (batch.first == raft::Index(0)) return stray(batch.first);
-  const raft::LogId before{batch.previous_term, batch.first.prev()};
-  const auto& base = log_.foundation.base;
-  if (floating_ && (!base || before.index >= base->id.index) &&
-      (!begun_ || before.index < log_.shape.base().index)) {
-    begin_at(before);
-    // The entries above the base that are gone were truncated.
-    if (base && before == base->id) floating_ = false;
-  }
-  begun_ = true;
-  if (!base && !floating_ && !batch.reset && batch.count > 0) {
-    return corrupted("entries stand before the group was formed");
-  }
-  if (log_.shape.term_at(before.index) != before.term) return stray(batch.first);
-  return {};
-}
-
-Result<void> Loader::append(const EntryView& entry) {
-  const raft::LogId id = entry.id;
-  if (id.index != log_.shape.last().index.next() || id.term < log_.shape.last().term ||
-      id.term == raft::Term(0) || id.index == raft::Index(0)) {
-    return stray(id.index);
-  }
-  if (entry.kind == raft::EntryKind::membership) {
-    auto membership = raft::decode_membership(entry.payload);
-    if (!membership) {
-      return Error{membership.error().code == ErrorCode::unsupported_format
-                       ? ErrorCode::unsupported_format
-                       : ErrorCode::corrupted,
-                   fmt::format("entry {}: {}", id.index.value(), membership.error().message)};
-    }
-    log_.memberships.push_back({id.index, std::move(membership).value()});
-  }
-  log_.shape.append(id);
-  payload_sizes_.push_back(static_cast<std::uint32_t>(entry.payload.size()));
-  return {};
-}
-
-Result<void> Loader::lay(const Foundation& foundation) {
-  if (foundation.confirmed) {
-    const auto& known = log_.foundation.confirmed;
-    if (known && !(*known == *foundation.confirmed)) {
-      return corrupted("it holds another confirmed set of members than the log before it");
-    }
-    log_.foundation.confirmed = foundation.confirmed;
-  }
-  return foundation.base ? cut(*foundation.base) : Result<void>();
-}
-
-Result<void> Loader::cut(const raft::LogBase& base) {
-  const auto& known = log_.foundation.base;
-  const raft::LogId begin = log_.shape.base();
-  const bool back = known && base.id.index < known->id.index;
-  // An earlier cut; a later one has removed more, and says where the log begins.
-  const bool gone = floating_ && base.id.index < begin.index;
-  if (back || (!gone && log_.shape.term_at(base.id.index) != base.id.term)) {
-    return corrupted(fmt::format("the log cannot begin behind entry {}: it is not there",
-                                 base.id.index.value()));
-  }
-  log_.foundation.base = base;
-  log_.base_segment = log_.segments.back().number;
-  if (gone) return {};
-  floating_ = false;
-  log_.shape.cut(base.id);
-  const std::uint64_t count = base.id.index - begin.index;
-  payload_sizes_.erase(payload_sizes_.begin(),
-                       payload_sizes_.begin() + static_cast<std::ptrdiff_t>(count));
-  auto& memberships = log_.memberships;
-  const auto above =
-      std::find_if(memberships.begin(), memberships.end(),
-                   [&base](const raft::MembershipAt& at) { return at.index > base.id.index; });
-  memberships.erase(memberships.begin(), above);
-  for (Segment& segment : log_.segments) segment.cut(base.id.index);
-  return {};
-}
-
-/// No entry taken so far belongs to the log.
-void Loader::begin_at(raft::LogId base) {
-  log_.shape = Shape(base, {}, base);
-  log_.memberships.clear();
-  payload_sizes_.clear();
-  for (Segment& segment : log_.segments) segment.clear();
-}
-
-void Loader::truncate(raft::Index from) {
-  log_.shape.truncate(from);
-  payload_sizes_.resize(log_.shape.last().index - log_.shape.base().index);
-  while (!log_.memberships.empty() && log_.memberships.back().index >= from) {
-    log_.memberships.pop_back();
-  }
-  for (auto segment = log_.segments.rbegin(); segment != log_.segments.rend(); ++segment) {
-    segment->truncate(from);
-    if (segment->has_entries()) break;
-  }
+  return loader.end();
 }
 
 Result<void> Loader::take_tail(std::string_view bytes) {
@@ -330,9 +273,16 @@ Result<void> Loader::take_tail(std::string_view bytes) {
 }
 
 Result<LoadedLog> Loader::finish() {
-  if (floating_) return corrupted("no frame says where the log begins");
-  log_.payload_bytes =
-      std::accumulate(payload_sizes_.begin(), payload_sizes_.end(), std::uint64_t{0});
+  // What goes in front leaves something behind it.
+  if (mark_.predecessor.sequence != 0 && log_.sequence == mark_.predecessor.sequence) {
+    return corrupted("no frame says where the log begins");
+  }
+  for (auto& [id, loader] : groups_) {
+    auto group = loader.finish(log_.holders);
+    if (!group) return group_ ? group.error() : of_group(id, group.error());
+    log_.groups.emplace(id, std::move(group).value());
+  }
+  if (log_.process_segment != 0) log_.holders.add(log_.process_segment, 0);
   if (!log_.segments.empty()) {
     Segment& current = log_.segments[log_.current];
     const ClosedAt end{current.number, current.end, log_.sequence};
@@ -354,75 +304,8 @@ std::string segment_name(std::uint64_t number) {
   return fmt::format("{:0{}}{}", number, kNameDigits, kSegmentSuffix);
 }
 
-// Shape.
-
-std::optional<raft::Term> Shape::term_at(raft::Index index) const {
-  if (index == base_.index) return base_.term;
-  if (index < base_.index || index > last_.index) return std::nullopt;
-  const auto after = std::partition_point(
-      runs_.begin(), runs_.end(), [index](const raft::TermRun& run) { return run.first <= index; });
-  LEASEHOLD_ASSERT(after != runs_.begin());
-  return std::prev(after)->term;
-}
-
-void Shape::truncate(raft::Index from) {
-  LEASEHOLD_ASSERT(from > base_.index);
-  LEASEHOLD_ASSERT(from <= last_.index.next());
-  while (!runs_.empty() && runs_.back().first >= from) runs_.pop_back();
-  last_ = {runs_.empty() ? base_.term : runs_.back().term, from.prev()};
-}
-
-void Shape::append(raft::LogId id) {
-  LEASEHOLD_ASSERT(id.index == last_.index.next());
-  LEASEHOLD_ASSERT(id.term >= last_.term);
-  LEASEHOLD_ASSERT(id.term > raft::Term(0));
-  // A run of the base's own term begins again at this entry: the runs cover what the log holds.
-  if (runs_.empty() || runs_.back().term != id.term) runs_.push_back({id.term, id.index});
-  last_ = id;
-}
-
-void Shape::cut(raft::LogId to) {
-  LEASEHOLD_ASSERT(term_at(to.index) == to.term);
-  const auto after =
-      std::partition_point(runs_.begin(), runs_.end(),
-                           [to](const raft::TermRun& run) { return run.first <= to.index.next(); });
-  if (to.index == last_.index) {
-    runs_.clear();
-  } else {
-    runs_.erase(runs_.begin(), std::prev(after));
-    runs_.front().first = to.index.next();
-  }
-  base_ = to;
-}
-
-// Segment.
-
-void Segment::truncate(raft::Index from) {
-  if (from <= last) last = from.prev();
-  if (positions) positions->cut(from);
-}
-
-void Segment::cut(raft::Index base) {
-  if (base >= last) {
-    clear();
-  } else {
-    first = std::max(first, base.next());
-  }
-}
-
-void Segment::clear() {
-  first = raft::Index(1);
-  last = raft::Index(0);
-  if (positions) positions->cut(raft::Index(0));
-}
-
-void Segment::add(raft::Index index, std::uint64_t offset, std::uint64_t bytes) {
-  if (!has_entries()) first = index;
-  last = index;
-  positions->add(index, offset, bytes);
-}
-
-Result<LoadedLog> load_segments(const Disk& disk, const FolderMark& mark, raft::GroupId group) {
+Result<LoadedLog> load_segments(const Disk& disk, const FolderMark& mark,
+                                std::optional<raft::GroupId> group) {
   const auto names = disk.list();
   if (!names) return names.error();
   std::uint64_t next = mark.first_segment;
@@ -462,35 +345,61 @@ Result<LoadedLog> load_segments(const Disk& disk, const FolderMark& mark, raft::
   return log;
 }
 
-Result<Positions> read_positions(const DiskFile& file, std::uint64_t number, std::uint64_t salt,
-                                 std::uint64_t end) {
-  std::string bytes(end, '\0');
-  if (auto read = file.read(0, bytes.data(), bytes.size()); !read) return read.error();
-  Positions positions;
-  FrameWalk walk(bytes, salt);
+Result<void> visit_segment(const SegmentExtent& extent, SegmentVisitor& visitor) {
+  std::string bytes(extent.end, '\0');
+  if (auto read = extent.file->read(0, bytes.data(), bytes.size()); !read) return read.error();
+  FrameWalk frames(bytes, extent.salt);
   const auto damaged = [&] {
     return corrupted(
         fmt::format("the file {}, byte {}: a frame was damaged since the log was opened",
-                    segment_name(number), walk.at()));
+                    segment_name(extent.number), frames.at()));
   };
-  while (walk.at() < end) {
-    const auto good = walk.look();
+  while (frames.at() < extent.end) {
+    const auto good = frames.look();
     if (!good || !good.value()) return damaged();
-    std::string_view rest = walk.body();
-    const auto batch = take_batch(rest);
-    if (!batch) return damaged();
-    positions.cut(batch.value().reset ? raft::Index(0) : batch.value().first);
-    for (std::uint32_t i = 0; i < batch.value().count; ++i) {
-      const std::uint64_t offset =
-          walk.at() + kFrameHeaderBytes + (walk.body().size() - rest.size());
-      const std::size_t before = rest.size();
-      const auto entry = take_entry(rest);
-      if (!entry) return damaged();
-      positions.add(entry.value().id.index, offset, before - rest.size());
+    SectionWalk walk(frames.body(), frames.header().format, extent.group);
+    while (!walk.at_end()) {
+      const auto section = walk.next();
+      if (!section) return damaged();
+      if (auto done = visitor.section(section.value()); !done) return done;
+      for (std::uint32_t i = 0; i < section.value().batch.count; ++i) {
+        const auto entry = walk.entry();
+        if (!entry) return damaged();
+        const std::uint64_t offset = frames.at() + kFrameHeaderBytes + walk.offset();
+        if (auto done = visitor.entry(entry.value(), offset, walk.entry_bytes()); !done)
+          return done;
+      }
+      if (auto done = visitor.section_ends(); !done) return done;
     }
-    walk.skip();
+    frames.skip();
   }
-  return positions;
+  return {};
+}
+
+Result<SegmentPositions> read_positions(const SegmentExtent& extent) {
+  class Collect final : public SegmentVisitor {
+   public:
+    Result<void> section(const Section& section) override {
+      if (section.process) return {};
+      positions_ = &found[section.group.value()];
+      const BatchBody& batch = section.batch;
+      if (batch.moved) return {};
+      positions_->cut(batch.reset || batch.removed ? raft::Index(0) : batch.first);
+      return {};
+    }
+    Result<void> entry(const EntryView& entry, std::uint64_t offset,
+                       std::string_view bytes) override {
+      positions_->put(entry.id.index, offset, bytes.size());
+      return {};
+    }
+    SegmentPositions found;
+
+   private:
+    Positions* positions_ = nullptr;
+  };
+  Collect collect;
+  if (auto done = visit_segment(extent, collect); !done) return done.error();
+  return std::move(collect.found);
 }
 
 }  // namespace leasehold::storage

@@ -29,29 +29,36 @@ Result<std::vector<raft::Entry>> Collector::finish() {
       fmt::format("entry {} is not in the log: it was cut or truncated", request_.first.value())};
 }
 
-ReadPlan SegmentStore::plan(raft::Index first, raft::Index last, std::size_t bytes_max) {
+SegmentExtent SegmentStore::extent_of(const Segment& segment) {
+  return {segment.file, segment.number, segment.salt, segment.end, segment.group};
+}
+
+ReadPlan SegmentStore::plan(raft::GroupId group, raft::Index first, raft::Index last,
+                            std::size_t bytes_max) {
   ReadPlan plan;
+  plan.group = group;
   std::uint64_t bytes = 0;
   const Lock lock(mutex_);
-  if (first <= base_) return plan;
-  for (Segment& segment : segments_) {
-    if (!segment.has_entries() || segment.last < first) continue;
-    if (segment.first > last || bytes > bytes_max) break;
+  const auto found = groups_.find(group.value());
+  if (found == groups_.end() || first <= found->second.base()) return plan;
+  const std::vector<Part>& parts = found->second.parts();
+  for (std::size_t i = found->second.find(first); i < parts.size(); ++i) {
+    if (parts[i].first > last || bytes > bytes_max) break;
+    Segment& segment = segments_[parts[i].segment - segments_.front().number];
     ReadPlan::Part part;
-    part.file = segment.file;
-    part.number = segment.number;
-    part.salt = segment.salt;
-    part.end = segment.end;
-    part.first = std::max(first, segment.first);
-    part.last = std::min(last, segment.last);
+    part.extent = extent_of(segment);
+    part.first = std::max(first, parts[i].first);
+    part.last = std::min(last, parts[i].last);
     if (segment.positions) {
       segment.used = ++uses_;
-      const auto& runs = segment.positions->runs();
+      const auto& runs = (*segment.positions)[group.value()].runs();
       part.runs.emplace();
-      for (std::size_t i = segment.positions->find(part.first); i < runs.size(); ++i) {
-        if (runs[i].first > part.last || bytes > bytes_max) break;
-        part.runs->push_back(runs[i]);
-        bytes += runs[i].bytes - runs[i].count * kEntryHeadBytes;
+      const auto from = std::partition_point(
+          runs.begin(), runs.end(), [&part](const Run& run) { return run.last() < part.first; });
+      for (auto run = from; run != runs.end(); ++run) {
+        if (run->first > part.last || bytes > bytes_max) break;
+        part.runs->push_back(*run);
+        bytes += run->bytes - run->count * kEntryHeadBytes;
       }
     }
     plan.parts.push_back(std::move(part));
@@ -62,7 +69,7 @@ ReadPlan SegmentStore::plan(raft::Index first, raft::Index last, std::size_t byt
 Result<void> SegmentStore::read(ReadPlan& plan, Collector& out) {
   for (ReadPlan::Part& part : plan.parts) {
     if (out.full()) break;
-    auto done = part.runs ? Result<void>() : find_runs(part);
+    auto done = part.runs ? Result<void>() : find_runs(plan.group, part);
     if (done) done = read_runs(part, out);
     if (!done) return in_folder(path(), done.error());
     // A part that was planned up to the bytes asked for ends early: what follows has a gap.
@@ -71,25 +78,23 @@ Result<void> SegmentStore::read(ReadPlan& plan, Collector& out) {
   return {};
 }
 
-Result<void> SegmentStore::find_runs(ReadPlan::Part& part) {
-  auto read = read_positions(*part.file, part.number, part.salt, part.end);
+Result<void> SegmentStore::find_runs(raft::GroupId group, ReadPlan::Part& part) {
+  auto read = read_positions(part.extent);
   if (!read) return read.error();
-  Positions positions = std::move(read).value();
-  keep_positions(part.number, positions);
-  const auto& runs = positions.runs();
-  part.runs.emplace(runs.begin() + static_cast<std::ptrdiff_t>(positions.find(part.first)),
-                    runs.end());
+  SegmentPositions positions = std::move(read).value();
+  keep_positions(part.extent.number, positions);
+  const Positions& own = positions[group.value()];
+  const auto& runs = own.runs();
+  part.runs.emplace(runs.begin() + static_cast<std::ptrdiff_t>(own.find(part.first)), runs.end());
   return {};
 }
 
-void SegmentStore::keep_positions(std::uint64_t number, const Positions& positions) {
+void SegmentStore::keep_positions(std::uint64_t number, const SegmentPositions& positions) {
   const Lock lock(mutex_);
   if (number < segments_.front().number) return;  // the log was cut since
   Segment& segment = segments_[number - segments_.front().number];
   if (segment.positions) return;
   segment.positions = positions;
-  // Entries may have been cut since.
-  segment.positions->cut(segment.last.next());
   segment.used = ++uses_;
   bound_positions();
 }
@@ -115,9 +120,13 @@ Result<void> SegmentStore::read_runs(const ReadPlan::Part& part, Collector& out)
   for (std::size_t at = 0; at < runs.size() && !out.full() && runs[at].first <= part.last;) {
     const std::uint64_t from = runs[at].offset;
     std::size_t end = at + 1;
-    while (end < runs.size() && runs[end].offset + runs[end].bytes - from <= kReadBytes) ++end;
+    // Copies may stand behind entries that follow them.
+    while (end < runs.size() && runs[end].offset >= runs[end - 1].offset &&
+           runs[end].offset + runs[end].bytes - from <= kReadBytes) {
+      ++end;
+    }
     bytes.resize(runs[end - 1].offset + runs[end - 1].bytes - from);
-    if (auto done = part.file->read(from, bytes.data(), bytes.size()); !done) return done;
+    if (auto done = part.extent.file->read(from, bytes.data(), bytes.size()); !done) return done;
     for (; at < end; ++at) {
       std::string_view rest =
           std::string_view(bytes).substr(runs[at].offset - from, runs[at].bytes);
@@ -128,7 +137,7 @@ Result<void> SegmentStore::read_runs(const ReadPlan::Part& part, Collector& out)
           return Error{
               ErrorCode::corrupted,
               fmt::format("the file {}, byte {}: entry {} was damaged since it was written",
-                          segment_name(part.number), runs[at].offset, index.value())};
+                          segment_name(part.extent.number), runs[at].offset, index.value())};
         }
         if (index < out.next() || index > part.last || out.full()) continue;
         out.add({entry.value().id, entry.value().kind, Bytes(entry.value().payload)});

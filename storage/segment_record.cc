@@ -5,13 +5,17 @@
 //
 //   head:    {segment u64}{file bytes u64}{previous salt u64}
 //            {cluster u64}{node u64}{uuid high u64}{uuid low u64}{group u64}
-//   batch:   {state record}{first u64}{previous term u64}{count u32}
-//            {flags u8: bit 0 confirmed, bit 1 base, bit 2 reset}
+//   batch:   in the log of one group {section}, in a shared log {u8 1}{group u64}{section},
+//            {u8 2}{process record}, several of them
+//   section: {state record}{first u64}{previous term u64}{count u32}
+//            {flags u8: bit 0 confirmed, bit 1 base, bit 2 reset; in a shared log bit 3 moved,
+//            bit 4 removed}
 //            [{length u32}{membership}] [{base term u64}{base index u64}{length u32}{membership}]
 //            {entries}
 //   entry:   {check u32: CRC32C of the rest}{payload bytes u32}{kind u8}{index u64}{term u64}
 //            {payload}
 //
+//   process record: {count u32}, then {holder u64}{uuid high u64}{uuid low u64}{D i64 ns} of each
 //   state record: {term u64}{voted for u64}{flags u8: bit 0 vote committed}{promise holder u64}
 //                 {promise term u64}{promise duration i64 ns}{last term u64}{last index u64}
 #include <leasehold/base/assert.h>
@@ -30,6 +34,10 @@ constexpr std::uint8_t kVoteCommittedFlag = 1;
 constexpr std::uint8_t kConfirmedFlag = 1;
 constexpr std::uint8_t kBaseFlag = 2;
 constexpr std::uint8_t kResetFlag = 4;
+constexpr std::uint8_t kMovedFlag = 8;
+constexpr std::uint8_t kRemovedFlag = 16;
+constexpr std::uint8_t kOfGroup = 1;
+constexpr std::uint8_t kOfProcess = 2;
 constexpr std::size_t kHeaderCheckOffset = 4;
 
 Error damaged(std::string_view what) {
@@ -90,7 +98,7 @@ std::string header_bytes(const FrameHeader& header) {
   std::string out;
   out.reserve(kFrameHeaderBytes);
   BigWriter to(out);
-  to.u8(kLogFormat);
+  to.u8(header.format);
   to.u8(static_cast<std::uint8_t>(header.kind));
   to.u16(0);
   to.u32(0);
@@ -110,8 +118,9 @@ std::string header_bytes(const FrameHeader& header) {
 
 Error unsupported_format(std::string_view what, unsigned long found) {
   return {ErrorCode::unsupported_format,
-          fmt::format("{} has format {}, this build knows {}: {}", what, found, kLogFormat,
-                      found > kLogFormat
+          fmt::format("{} has format {}, this build knows {} and {}: {}", what, found, kLogFormat,
+                      kSharedLogFormat,
+                      found > kSharedLogFormat
                           ? "use a newer build"
                           : "go on with the build that wrote it, or wipe the node's data folder "
                             "and let the node join again as a new member")};
@@ -155,10 +164,21 @@ Result<HeadBody> decode_head(std::string_view bytes) {
   return body;
 }
 
-BatchEncoder::BatchEncoder(std::string& out, const BatchBody& body) : out_(out) {
+BatchEncoder::BatchEncoder(std::string& out, std::uint8_t format) : out_(out), format_(format) {
+  LEASEHOLD_ASSERT(known_format(format));
   out_.clear();
   out_.resize(kFrameHeaderBytes, '\0');
+}
+
+void BatchEncoder::begin(raft::GroupId group, const BatchBody& body) {
+  const bool shared = format_ == kSharedLogFormat;
+  LEASEHOLD_ASSERT(shared || (out_.size() == kFrameHeaderBytes && !body.moved && !body.removed));
   BigWriter to(out_);
+  if (shared) {
+    to.u8(kOfGroup);
+    to.u64(group.value());
+  }
+  const std::size_t begun = out_.size();
   put_state(to, body.state);
   to.u64(body.first.value());
   to.u64(body.previous_term.value());
@@ -166,13 +186,27 @@ BatchEncoder::BatchEncoder(std::string& out, const BatchBody& body) : out_(out) 
   const auto& [confirmed, base] = body.foundation;
   LEASEHOLD_ASSERT((confirmed || !base) && (base || !body.reset));
   to.u8(static_cast<std::uint8_t>((confirmed ? kConfirmedFlag : 0U) | (base ? kBaseFlag : 0U) |
-                                  (body.reset ? kResetFlag : 0U)));
-  LEASEHOLD_ASSERT(out_.size() == kFrameHeaderBytes + kBatchBodyBytes);
+                                  (body.reset ? kResetFlag : 0U) | (body.moved ? kMovedFlag : 0U) |
+                                  (body.removed ? kRemovedFlag : 0U)));
+  LEASEHOLD_ASSERT(out_.size() == begun + kBatchBodyBytes);
   if (confirmed) put_membership(to, *confirmed);
   if (base) {
     to.u64(base->id.term.value());
     to.u64(base->id.index.value());
     put_membership(to, base->membership);
+  }
+}
+
+void BatchEncoder::add(const ProcessRecord& record) {
+  LEASEHOLD_ASSERT(format_ == kSharedLogFormat);
+  BigWriter to(out_);
+  to.u8(kOfProcess);
+  to.u32(static_cast<std::uint32_t>(record.supports.size()));
+  for (const SupportRecord& support : record.supports) {
+    to.u64(support.holder.value());
+    to.u64(support.directory.high);
+    to.u64(support.directory.low);
+    to.u64(static_cast<std::uint64_t>(support.duration.count()));
   }
 }
 
@@ -190,6 +224,7 @@ void BatchEncoder::add(const raft::Entry& entry) {
 }
 
 void BatchEncoder::finish(FrameHeader header) {
+  LEASEHOLD_ASSERT(header.format == format_);
   const std::string_view body = std::string_view(out_).substr(kFrameHeaderBytes);
   header.body_bytes = body.size();
   header.body_check = wire::crc32c(body);
@@ -208,8 +243,9 @@ HeaderRead decode_header(std::string_view bytes) {
   if (check != wire::crc32c(in.rest(), wire::crc32c(bytes.substr(0, kHeaderCheckOffset)))) {
     return {};
   }
-  if (format != kLogFormat) return {std::nullopt, format};
+  if (!known_format(format)) return {std::nullopt, format};
   FrameHeader header;
+  header.format = format;
   header.kind = static_cast<FrameKind>(kind);
   header.salt = in.u64();
   header.sequence = in.u64();
@@ -223,8 +259,9 @@ HeaderRead decode_header(std::string_view bytes) {
   return {header, std::nullopt};
 }
 
-Result<BatchBody> take_batch(std::string_view& bytes) {
-  BigReader in(bytes);
+namespace {
+
+Result<BatchBody> take_batch(BigReader& in, bool shared) {
   BatchBody body;
   const auto state = take_state(in);
   body.first = raft::Index(in.u64());
@@ -234,8 +271,13 @@ Result<BatchBody> take_batch(std::string_view& bytes) {
   const bool confirmed = (flags & kConfirmedFlag) != 0;
   const bool base = (flags & kBaseFlag) != 0;
   body.reset = (flags & kResetFlag) != 0;
-  if (!state || !in.ok() || (flags & ~(kConfirmedFlag | kBaseFlag | kResetFlag)) != 0 ||
-      (base && !confirmed) || (body.reset && !base)) {
+  body.moved = (flags & kMovedFlag) != 0;
+  body.removed = (flags & kRemovedFlag) != 0;
+  const unsigned known =
+      kConfirmedFlag | kBaseFlag | kResetFlag | (shared ? kMovedFlag | kRemovedFlag : 0U);
+  if (!state || !in.ok() || (flags & ~known) != 0 || (base && !confirmed) ||
+      (body.reset && (!base || body.moved)) ||
+      (body.removed && (flags != kRemovedFlag || body.count > 0))) {
     return damaged("batch");
   }
   body.state = *state;
@@ -253,8 +295,47 @@ Result<BatchBody> take_batch(std::string_view& bytes) {
     begin.membership = std::move(membership).value();
     body.foundation.base = std::move(begin);
   }
-  bytes = in.rest();
   return body;
+}
+
+Result<ProcessRecord> take_process(BigReader& in) {
+  ProcessRecord record;
+  const std::uint32_t count = in.u32();
+  for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
+    SupportRecord support;
+    support.holder = raft::NodeId(in.u64());
+    support.directory.high = in.u64();
+    support.directory.low = in.u64();
+    support.duration = raft::Duration(static_cast<std::int64_t>(in.u64()));
+    if (support.duration.count() < 0) return damaged("record of the process");
+    record.supports.push_back(support);
+  }
+  if (!in.ok()) return damaged("record of the process");
+  return record;
+}
+
+}  // namespace
+
+Result<Section> take_section(std::string_view& bytes, std::uint8_t format, raft::GroupId group) {
+  const bool shared = format == kSharedLogFormat;
+  BigReader in(bytes);
+  Section section;
+  section.group = group;
+  const std::uint8_t kind = shared ? in.u8() : kOfGroup;
+  if (kind == kOfProcess) {
+    auto process = take_process(in);
+    if (!process) return process.error();
+    section.process = std::move(process).value();
+  } else if (kind == kOfGroup) {
+    if (shared) section.group = raft::GroupId(in.u64());
+    auto batch = take_batch(in, shared);
+    if (!batch) return batch.error();
+    section.batch = std::move(batch).value();
+  } else {
+    return damaged("batch");
+  }
+  bytes = in.rest();
+  return section;
 }
 
 Result<EntryView> take_entry(std::string_view& bytes) {

@@ -17,8 +17,14 @@
 
 namespace leasehold::storage {
 
-/// The version of the folder and of every frame in it.
+/// The version of a folder, and of every frame that is written to it: the log of one group, which
+/// older builds know, and the log of all groups of a process.
 inline constexpr std::uint8_t kLogFormat = 3;
+inline constexpr std::uint8_t kSharedLogFormat = 4;
+
+constexpr bool known_format(unsigned long format) {
+  return format == kLogFormat || format == kSharedLogFormat;
+}
 
 /// "NAME has format 3, this build knows 2: …", with what to do.
 Error unsupported_format(std::string_view what, unsigned long found);
@@ -43,6 +49,7 @@ enum class FrameKind : std::uint8_t {
 };
 
 struct FrameHeader {
+  std::uint8_t format = kLogFormat;
   FrameKind kind = FrameKind::mark;
   /// The segment's, chosen at random: a frame of another segment is never mistaken for one of this
   /// segment.
@@ -74,7 +81,7 @@ struct HeadBody {
   std::uint64_t cluster_id = 0;
   raft::NodeId id;
   raft::Uuid uuid;
-  raft::GroupId group;
+  raft::GroupId group;  ///< 0 in a shared log
   friend bool operator==(const HeadBody&, const HeadBody&) = default;
 };
 
@@ -102,10 +109,16 @@ struct BatchBody {
   Foundation foundation;
   /// The whole log before this frame is dropped: the entries follow the base.
   bool reset = false;
+  /// In a shared log: nothing is cut, and the entries are copies of what the log holds already.
+  bool moved = false;
+  /// In a shared log: the replica is gone, with all of its log.
+  bool removed = false;
   friend bool operator==(const BatchBody&, const BatchBody&) = default;
 };
 /// The size without the foundation.
 inline constexpr std::size_t kBatchBodyBytes = 78;
+/// Before each section of a shared log.
+inline constexpr std::size_t kSectionHeadBytes = 9;
 
 /// The bytes before each entry's payload. Entries have checksums of their own, because they are
 /// read one by one.
@@ -125,18 +138,46 @@ struct EntryView {
 std::string encode_frame(FrameHeader header, std::string_view body);
 std::string encode_head(const HeadBody& body);
 
+/// For how long earlier processes have promised to the node of a directory.
+struct SupportRecord {
+  raft::NodeId holder;
+  raft::Uuid directory;
+  raft::Duration duration{0};
+  friend bool operator==(const SupportRecord&, const SupportRecord&) = default;
+};
+
+/// What a process remembers beside its groups, in a shared log: all of it, in each record.
+struct ProcessRecord {
+  std::vector<SupportRecord> supports;
+  friend bool operator==(const ProcessRecord&, const ProcessRecord&) = default;
+};
+
+/// A part of a batch frame. Of a group: its entries follow.
+struct Section {
+  raft::GroupId group;
+  BatchBody batch;
+  /// Then the section is of no group.
+  std::optional<ProcessRecord> process;
+};
+
 /// Makes a batch frame in place: payloads are copied once.
 class BatchEncoder {
  public:
-  /// Starts a frame in `out`, whose content is lost.
-  BatchEncoder(std::string& out, const BatchBody& body);
+  /// Starts a frame in `out`, whose content is lost. The log of one group has one section in it.
+  BatchEncoder(std::string& out, std::uint8_t format);
+  /// Begins the section of a group; its entries follow.
+  void begin(raft::GroupId group, const BatchBody& body);
+  void add(const ProcessRecord& record);
   /// The offset in `out` where the next entry will begin.
   std::size_t position() const { return out_.size(); }
   void add(const raft::Entry& entry);
+  /// An entry as it stands in another frame.
+  void add_bytes(std::string_view entry) { out_.append(entry); }
   void finish(FrameHeader header);
 
  private:
   std::string& out_;
+  std::uint8_t format_;
 };
 
 /// Decodes a header from the first kFrameHeaderBytes of `bytes`. None: these bytes are not a
@@ -150,8 +191,9 @@ HeaderRead decode_header(std::string_view bytes);
 // Each checks every length and enumerator. Errors: corrupted; unsupported_format (a membership's).
 
 Result<HeadBody> decode_head(std::string_view body);
-/// Takes everything before the entries off the front of `body`.
-Result<BatchBody> take_batch(std::string_view& body);
+/// Takes everything before the entries of the next section off the front of the body of a frame.
+/// `group`: whose log it is, if it is that of one.
+Result<Section> take_section(std::string_view& body, std::uint8_t format, raft::GroupId group);
 /// Takes one entry off the front of `bytes`.
 Result<EntryView> take_entry(std::string_view& bytes);
 

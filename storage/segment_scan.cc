@@ -23,7 +23,9 @@ std::optional<FrameHeader> header_at(std::string_view segment, std::uint64_t sal
                                      std::uint64_t at) {
   const std::string_view bytes = part(segment, at, at + kFrameHeaderBytes);
   // Most places hold none, and comparing a few bytes is cheaper than a checksum.
-  if (bytes.size() < kFrameHeaderBytes || bytes[0] != static_cast<char>(kLogFormat)) return {};
+  if (bytes.size() < kFrameHeaderBytes || !known_format(static_cast<unsigned char>(bytes[0]))) {
+    return {};
+  }
   const auto header = decode_header(bytes).header;
   if (!header || header->salt != salt) return std::nullopt;
   return header;

@@ -99,12 +99,21 @@ SegmentStore::SegmentStore(const SegmentLogOptions& options, std::unique_ptr<Dis
     : options_(options), disk_(std::move(disk)), mark_(std::move(mark)) {}
 
 Result<std::unique_ptr<SegmentStore>> SegmentStore::open(const SegmentLogOptions& options,
-                                                         std::unique_ptr<Disk> disk) {
+                                                         std::unique_ptr<Disk> disk,
+                                                         Sharing sharing) {
   if (auto checked = check_options(options); !checked) return checked.error();
   const std::string path = disk->path();
   auto mark = adopt_mark(*disk, options);
   if (!mark) return in_folder(path, mark.error());
-  auto log = load_segments(*disk, mark.value(), options.group);
+  if (sharing == Sharing::shared) {
+    mark.value().format = kSharedLogFormat;
+  } else if (mark.value().format != kLogFormat) {
+    return in_folder(path, {ErrorCode::wrong_cluster,
+                            "it holds the logs of many groups: open it as the log of a host"});
+  }
+  auto log =
+      load_segments(*disk, mark.value(),
+                    sharing == Sharing::shared ? std::nullopt : std::optional(options.group));
   if (!log) return in_folder(path, log.error());
   std::unique_ptr<SegmentStore> store(
       new SegmentStore(options, std::move(disk), std::move(mark).value()));
@@ -122,16 +131,21 @@ Result<void> SegmentStore::adopt(LoadedLog log) {
   if (auto written = write_mark(); !written) return written;
   identity_ = {mark_.cluster_id, mark_.id, mark_.uuid, mark_.incarnation};
 
-  hard_state_ = log.hard_state;
-  foundation_ = std::move(log.foundation);
-  shape_ = std::move(log.shape);
-  memberships_ = std::move(log.memberships);
+  for (auto& [id, group] : log.groups) {
+    FoundGroup& found = found_[id];
+    found.hard_state = group.index.state().hard_state;
+    found.foundation = std::move(group.foundation);
+    found.shape = std::move(group.shape);
+    found.memberships = std::move(group.memberships);
+    found.payload_bytes = group.payload_bytes;
+    groups_.emplace(id.value(), std::move(group.index));
+  }
+  process_ = std::move(log.process);
+  process_segment_ = log.process_segment;
+  holders_ = std::move(log.holders);
   sequence_ = log.sequence;
   segments_ = std::move(log.segments);
   current_ = log.current;
-  base_ = shape_.base().index;
-  base_segment_ = log.base_segment;
-  payload_bytes_ = log.payload_bytes;
   if (auto repaired = repair(log.repairs); !repaired) return repaired;
   for (const std::string& name : log.leftovers) {
     if (auto removed = disk_->remove(name); !removed) return removed;
@@ -157,6 +171,22 @@ Result<void> SegmentStore::repair(const std::vector<Repair>& repairs) {
     if (!done) return done;
   }
   return {};
+}
+
+FoundGroup SegmentStore::take_group(raft::GroupId group) {
+  const Lock lock(mutex_);
+  const auto found = found_.find(group);
+  if (found == found_.end()) return {};
+  FoundGroup taken = std::move(found->second);
+  found_.erase(found);
+  return taken;
+}
+
+std::vector<raft::GroupId> SegmentStore::groups() {
+  const Lock lock(mutex_);
+  std::vector<raft::GroupId> ids;
+  for (const auto& [id, group] : found_) ids.push_back(id);
+  return ids;
 }
 
 void SegmentStore::stop() {
@@ -225,8 +255,10 @@ Result<Segment> SegmentStore::make_segment(std::uint64_t number, std::uint64_t p
   body.cluster_id = mark_.cluster_id;
   body.id = mark_.id;
   body.uuid = mark_.uuid;
-  body.group = options_.group;
+  if (!shared()) body.group = options_.group;
+  segment.group = body.group;
   FrameHeader header;
+  header.format = mark_.format;
   header.kind = FrameKind::head;
   header.salt = segment.salt;
   auto file = disk_->create(segment_name(number), encode_frame(header, encode_head(body)), bytes);
@@ -338,11 +370,9 @@ void SegmentStore::preparer_failed(Lock& lock, const Error& error) {
   lock.lock();
 }
 
-/// Moves the segments at the front that hold no entry of the log any more to dropped_. Under
-/// mutex_.
+/// Moves the segments at the front that hold nothing of the log any more to dropped_. Under mutex_.
 void SegmentStore::drop_front() {
-  while (segments_.front().number < base_segment_ && !segments_.front().has_entries()) {
-    LEASEHOLD_ASSERT(current_ > 0);
+  while (current_ > 0 && !holders_.any(segments_.front().number)) {
     const std::uint64_t salt = segments_.front().salt;
     dropped_.push_back(segment_name(segments_.front().number));
     segments_.pop_front();

@@ -13,20 +13,29 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 namespace leasehold::storage {
 
-/// What one sync makes durable.
-struct WriteGroup {
+/// What one sync makes durable of one group.
+struct GroupWrite {
+  raft::GroupId group;
   /// `count` is taken from the entries, the confirmed set from the log when there is a base.
   BatchBody body;
   std::vector<const raft::Entry*> entries;
+};
+
+/// What one sync makes durable. In the log of one group: of that group.
+struct Write {
+  std::vector<GroupWrite> groups;
+  std::optional<ProcessRecord> process;
 };
 
 /// Collects entries up to the limits of a request.
@@ -52,16 +61,29 @@ class Collector {
 /// Where the entries of a part of the log stood at one moment. These bytes are never overwritten.
 struct ReadPlan {
   struct Part {
-    std::shared_ptr<DiskFile> file;
-    std::uint64_t number = 0;
-    std::uint64_t salt = 0;
-    std::uint64_t end = 0;
+    SegmentExtent extent;
     raft::Index first;
     raft::Index last;
     /// None: the positions are not in memory.
     std::optional<std::vector<Run>> runs;
   };
+  raft::GroupId group;
   std::vector<Part> parts;
+};
+
+/// What open() found of a group.
+struct FoundGroup {
+  raft::HardState hard_state;
+  Foundation foundation;
+  Shape shape;
+  std::vector<raft::MembershipAt> memberships;
+  std::uint64_t payload_bytes = 0;
+};
+
+/// What a folder is opened as.
+enum class Sharing : std::uint8_t {
+  one_group,  ///< the log of one group
+  shared,     ///< the logs of many; a folder that held one group's becomes such a one for good
 };
 
 /// Threads: one user at a time for the calls before start(); after it one thread writes (append(),
@@ -87,7 +109,7 @@ class SegmentStore {
 
   /// Errors: as SegmentLog::open.
   static Result<std::unique_ptr<SegmentStore>> open(const SegmentLogOptions& options,
-                                                    std::unique_ptr<Disk> disk);
+                                                    std::unique_ptr<Disk> disk, Sharing sharing);
   /// Closes cleanly, unless a write has failed.
   ~SegmentStore();
   SegmentStore(const SegmentStore&) = delete;
@@ -97,37 +119,38 @@ class SegmentStore {
   const std::string& path() const { return disk_->path(); }
   std::uint64_t place() const { return disk_->place(); }
 
-  // The log as open() found it; lay() changes the foundation.
-  const raft::HardState& hard_state() const { return hard_state_; }
-  const Foundation& foundation() const { return foundation_; }
-  const Shape& shape() const { return shape_; }
-  const std::vector<raft::MembershipAt>& memberships() const { return memberships_; }
-  std::uint64_t payload_bytes() const { return payload_bytes_; }
+  bool shared() const { return mark_.format == kSharedLogFormat; }
 
-  /// Replaces the foundation of a log without entries; before start(). Durable on return. Errors:
-  /// invalid_argument (too large), io.
-  Result<void> lay(Foundation foundation);
+  // The log as open() found it.
+  /// Takes what was found of the group: nothing, of a group that is new.
+  FoundGroup take_group(raft::GroupId group);
+  std::vector<raft::GroupId> groups();
+  const ProcessRecord& process() const { return process_; }
 
   /// Starts to make segments ahead, and to remove what a cut has left.
   void start(Listener listener);
   /// Ends the preparer, after the last append: no more calls of the listener.
   void stop();
-  /// Writes and syncs. Errors: kNoSpace (the disk is full, and the group does not fit into the
-  /// segments that are made: nothing was written, and a smaller group may fit), io (nothing more
+  /// Writes and syncs. Errors: kNoSpace (the disk is full, and the write does not fit into the
+  /// segments that are made: nothing was written, and a smaller one may fit), io (nothing more
   /// may be written).
-  Result<void> append(const WriteGroup& group);
-  /// How large a group may be in memory, if it has at least `bytes_min`, to fit into the segments
+  Result<void> append(const Write& write);
+  /// How large a write may be in memory, if it has at least `bytes_min`, to fit into the segments
   /// that are made: no limit while the disk has space. Any thread.
-  std::size_t group_bytes_max(std::size_t bytes_min);
+  std::size_t write_bytes_max(std::size_t bytes_min);
+  /// Copies a part of what the first segment still holds to the end, if that is worth it: where
+  /// most of the log's files is of no use any more. False: there was nothing to do. Errors: as
+  /// append(), corrupted.
+  Result<bool> move_front();
   /// Call when there is nothing to write for now: writes a mark behind the last frame, which says
   /// that the frame is durable. Errors: io.
   Result<void> rest();
   /// Successful syncs of frames so far. Any thread.
   std::uint64_t syncs() const { return syncs_.load(std::memory_order_relaxed); }
 
-  /// Where the entries from `first` to `last` stand, or a prefix of them that has at least
-  /// `bytes_max` bytes of payload; nothing when `first` was cut off. Any thread.
-  ReadPlan plan(raft::Index first, raft::Index last, std::size_t bytes_max);
+  /// Where the entries from `first` to `last` of the group stand, or a prefix of them that has at
+  /// least `bytes_max` bytes of payload; nothing when `first` was cut off. Any thread.
+  ReadPlan plan(raft::GroupId group, raft::Index first, raft::Index last, std::size_t bytes_max);
   /// Adds the planned entries until `out` is full. Errors: corrupted, io.
   Result<void> read(ReadPlan& plan, Collector& out);
 
@@ -158,23 +181,44 @@ class SegmentStore {
   Segment& current_segment();
   Result<Segment*> room_for(std::uint64_t frame_bytes);
   Result<void> write_frame(Segment& segment);
-  void written(Segment& segment, const WriteGroup& group, std::uint64_t entries_at);
+  Result<Segment*> write_at_end(BatchEncoder& encoder);
+  void note_process(const Segment& segment);
+  void note_end(Segment& segment);
+  void note_written(Segment& segment, const Write& write,
+                    const std::vector<std::uint64_t>& entries_at);
+  void note_group(Segment& segment, const GroupWrite& write, std::uint64_t entries_at);
+
+  // segment_move.cc
+  /// What a segment still holds of one group.
+  struct Held {
+    raft::GroupId group;
+    StateRecord state;
+    bool foundation = false;
+    std::vector<Part> parts;
+  };
+  /// A section of copies.
+  struct Copy {
+    raft::GroupId group;
+    BatchBody body;
+    std::string entries;
+    std::uint64_t at = 0;  ///< of the entries in the frame
+  };
+  std::optional<SegmentExtent> front_to_move();
+  std::vector<Held> held_in(std::uint64_t segment);
+  void note_copies(Segment& segment, const std::vector<Copy>& copies);
 
   // segment_read.cc
+  static SegmentExtent extent_of(const Segment& segment);
   void bound_positions();
-  Result<void> find_runs(ReadPlan::Part& part);
-  void keep_positions(std::uint64_t number, const Positions& positions);
+  Result<void> find_runs(raft::GroupId group, ReadPlan::Part& part);
+  void keep_positions(std::uint64_t number, const SegmentPositions& positions);
   Result<void> read_runs(const ReadPlan::Part& part, Collector& out);
 
   const SegmentLogOptions options_;
   std::unique_ptr<Disk> disk_;
   FolderMark mark_;
   NodeIdentity identity_;
-  raft::HardState hard_state_;
-  Foundation foundation_;
-  Shape shape_;
-  std::vector<raft::MembershipAt> memberships_;
-  std::uint64_t payload_bytes_ = 0;
+  std::map<raft::GroupId, FoundGroup> found_;
   Listener listener_;
 
   // Of the writer.
@@ -195,8 +239,10 @@ class SegmentStore {
   std::uint64_t attempts_ = 0;  ///< finished attempts to make a segment
   bool urgent_ = false;         ///< the writer waits: try now, even if the disk is full
   bool full_ = false;           ///< and the listener knows
-  raft::Index base_;
-  std::uint64_t base_segment_ = 0;    ///< the segment in which the newest base stands
+  std::unordered_map<std::uint64_t, GroupIndex> groups_;
+  ProcessRecord process_;
+  std::uint64_t process_segment_ = 0;  ///< in which it stands; 0: nowhere
+  Holders holders_;
   std::vector<std::string> dropped_;  ///< the names of segments that are not of the log any more
   Predecessor predecessor_;           ///< of the first segment that is
   std::uint64_t uses_ = 0;

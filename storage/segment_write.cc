@@ -24,6 +24,7 @@ std::uint64_t room_in(const Segment& segment) {
 
 FrameHeader SegmentStore::next_header(const Segment& segment) const {
   FrameHeader header;
+  header.format = mark_.format;
   header.kind = FrameKind::batch;
   header.salt = segment.salt;
   header.sequence = sequence_ + 1;
@@ -46,6 +47,9 @@ Result<Segment*> SegmentStore::room_for(std::uint64_t frame_bytes) {
     while (place < segments_.size() && room_in(segments_[place]) < frame_bytes) ++place;
     if (place == current_) return &segments_[current_];
     if (prepare_error_) return *prepare_error_;
+    if (!preparer_.joinable()) {
+      return Error{ErrorCode::invalid_argument, "the set of members is too large"};
+    }
     const bool exists = place < segments_.size();
     if (exists && (full_ || place + 1 < segments_.size())) {
       // A segment that was made ahead may be too small for a large frame: it stays without frames.
@@ -77,7 +81,7 @@ Result<Segment*> SegmentStore::room_for(std::uint64_t frame_bytes) {
   }
 }
 
-std::size_t SegmentStore::group_bytes_max(std::size_t bytes_min) {
+std::size_t SegmentStore::write_bytes_max(std::size_t bytes_min) {
   const Lock lock(mutex_);
   if (!full_) return std::numeric_limits<std::size_t>::max();
   for (std::size_t place = current_; place < segments_.size(); ++place) {
@@ -104,82 +108,95 @@ Result<void> SegmentStore::write_frame(Segment& segment) {
   return {};
 }
 
-Result<void> SegmentStore::lay(Foundation foundation) {
-  LEASEHOLD_ASSERT(!preparer_.joinable());
-  Segment& segment = segments_[current_];
-  WriteGroup group;
-  BatchBody& body = group.body;
-  body.foundation = foundation;
-  body.state = {hard_state_, shape_.last()};
-  if (foundation.base) {
-    const raft::LogId base = foundation.base->id;
-    body.state.last = base;
-    // The group has had this term, but nobody has voted in it.
-    body.state.hard_state.term = std::max(hard_state_.term, base.term);
-    // This node never had these entries: the frame itself says that the log begins behind them.
-    body.reset = base.index > raft::Index(0);
+Result<void> SegmentStore::append(const Write& write) {
+  LEASEHOLD_ASSERT(shared() || (write.groups.size() == 1 && !write.process));
+  std::uint64_t bytes = kFrameHeaderBytes;
+  for (const GroupWrite& group : write.groups) {
+    bytes += kSectionHeadBytes + kBatchBodyBytes;
+    for (const raft::Entry* entry : group.entries) bytes += kEntryHeadBytes + entry->payload.size();
   }
-  body.first = body.state.last.index.next();
-  body.previous_term = body.state.last.term;
-  BatchEncoder encoder(frame_, body);
-  encoder.finish(next_header(segment));
-  if (room_in(segment) < frame_.size()) {
-    return in_folder(path(), {ErrorCode::invalid_argument, "the set of members is too large"});
-  }
-  if (auto done = write_frame(segment); !done) return done;
-  written(segment, group, segment.end + frame_.size());
-  hard_state_ = body.state.hard_state;
-  if (foundation.base) shape_ = Shape(foundation.base->id, {}, foundation.base->id);
-  foundation_ = std::move(foundation);
-  return rest();
-}
-
-Result<void> SegmentStore::append(const WriteGroup& group) {
-  std::uint64_t bytes = kFrameHeaderBytes + kBatchBodyBytes;
-  for (const raft::Entry* entry : group.entries) bytes += kEntryHeadBytes + entry->payload.size();
   frame_.reserve(align_up(bytes, kFrameAlignment));
-  BatchBody body = group.body;
-  body.count = static_cast<std::uint32_t>(group.entries.size());
-  if (body.foundation.base) body.foundation.confirmed = foundation_.confirmed;
-  BatchEncoder encoder(frame_, body);
-  const std::uint64_t entries_at = encoder.position();
-  for (const raft::Entry* entry : group.entries) encoder.add(*entry);
-
-  const auto room = room_for(align_up(frame_.size(), kFrameAlignment));
-  if (!room) {
-    const ErrorCode code = room.error().code;
-    if (code != kNoSpace) healthy_ = false;
-    return Error{code, in_folder(path(), room.error()).message};
+  BatchEncoder encoder(frame_, mark_.format);
+  std::vector<std::uint64_t> entries_at;
+  for (const GroupWrite& group : write.groups) {
+    BatchBody body = group.body;
+    body.count = static_cast<std::uint32_t>(group.entries.size());
+    encoder.begin(group.group, body);
+    entries_at.push_back(encoder.position());
+    for (const raft::Entry* entry : group.entries) encoder.add(*entry);
   }
-  Segment& segment = *room.value();
-  encoder.finish(next_header(segment));
-  if (auto done = write_frame(segment); !done) return done;
-  written(segment, group, segment.end + entries_at);
+  if (write.process) encoder.add(*write.process);
+  auto segment = write_at_end(encoder);
+  if (!segment) return segment.error();
+  const Lock lock(mutex_);
+  for (std::uint64_t& at : entries_at) at += segment.value()->end;
+  note_written(*segment.value(), write, entries_at);
   return {};
 }
 
-/// The frame of `group` is durable: the first of its entries stands at `entries_at`.
-void SegmentStore::written(Segment& segment, const WriteGroup& group, std::uint64_t entries_at) {
-  const Lock lock(mutex_);
+/// Finds room for the frame, and makes it durable.
+Result<Segment*> SegmentStore::write_at_end(BatchEncoder& encoder) {
+  const auto room = room_for(align_up(frame_.size(), kFrameAlignment));
+  if (!room) {
+    const ErrorCode code = room.error().code;
+    if (code == ErrorCode::io || code == ErrorCode::corrupted) healthy_ = false;
+    return Error{code, in_folder(path(), room.error()).message};
+  }
+  encoder.finish(next_header(*room.value()));
+  if (auto done = write_frame(*room.value()); !done) return done.error();
+  return room;
+}
+
+/// The frame is durable. Under mutex_.
+void SegmentStore::note_written(Segment& segment, const Write& write,
+                                const std::vector<std::uint64_t>& entries_at) {
+  for (std::size_t i = 0; i < write.groups.size(); ++i) {
+    note_group(segment, write.groups[i], entries_at[i]);
+  }
+  if (write.process) {
+    process_ = *write.process;
+    note_process(segment);
+  }
+  note_end(segment);
+}
+
+void SegmentStore::note_process(const Segment& segment) {
+  holders_.add(segment.number, 0);
+  if (process_segment_ != 0) holders_.remove(process_segment_, 0);
+  process_segment_ = segment.number;
+}
+
+void SegmentStore::note_end(Segment& segment) {
   ++sequence_;
-  for (auto at = segments_.rbegin(); at != segments_.rend(); ++at) {
-    if (group.body.reset) at->clear();
-    at->truncate(group.body.first);
-    if (at->has_entries()) break;
-  }
-  for (const raft::Entry* entry : group.entries) {
-    const std::uint64_t bytes = kEntryHeadBytes + entry->payload.size();
-    segment.add(entry->id.index, entries_at, bytes);
-    entries_at += bytes;
-  }
   segment.end += frame_.size();
   if (frame_.capacity() > kFrameKeptBytes) frame_ = std::string();
-  if (!group.body.foundation.base) return;
-  base_ = group.body.foundation.base->id.index;
-  base_segment_ = segment.number;
-  for (Segment& each : segments_) each.cut(base_);
   drop_front();
   if (!dropped_.empty()) prepare_wanted_.notify_all();
+}
+
+/// The entries of the section stand at `entries_at`, one behind the other.
+void SegmentStore::note_group(Segment& segment, const GroupWrite& write, std::uint64_t entries_at) {
+  const BatchBody& body = write.body;
+  GroupIndex& index = groups_[write.group.value()];
+  Positions& positions = (*segment.positions)[write.group.value()];
+  const raft::Index from = body.reset || body.removed ? raft::Index(0) : body.first;
+  index.truncate(from, holders_);
+  positions.cut(from);
+  if (body.removed) {
+    index.remove(holders_);
+    groups_.erase(write.group.value());
+    segment.positions->erase(write.group.value());
+    return;
+  }
+  index.set_state(body.state, segment.number, holders_);
+  if (body.foundation.confirmed) index.set_foundation(segment.number, holders_);
+  for (const raft::Entry* entry : write.entries) {
+    const std::uint64_t bytes = kEntryHeadBytes + entry->payload.size();
+    index.add(entry->id.index, bytes, segment.number, holders_);
+    positions.add(entry->id.index, entries_at, bytes);
+    entries_at += bytes;
+  }
+  if (body.foundation.base) index.cut(body.foundation.base->id.index, holders_);
 }
 
 Result<void> SegmentStore::rest() {
@@ -187,6 +204,7 @@ Result<void> SegmentStore::rest() {
   if (marked_ == sequence_) return {};
   Segment& segment = current_segment();
   FrameHeader header;
+  header.format = mark_.format;
   header.kind = FrameKind::mark;
   header.salt = segment.salt;
   header.sequence = sequence_;

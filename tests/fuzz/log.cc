@@ -72,8 +72,14 @@ class ImageDisk final : public Disk {
 /// The entries before a log whose beginning was cut off.
 constexpr Predecessor kGone{kSalt, 6};
 
-FolderMark the_mark(bool cut) {
+/// The log of one group, or of many.
+std::uint8_t format_of(bool shared) {
+  return shared ? kSharedLogFormat : kLogFormat;
+}
+
+FolderMark the_mark(bool cut, bool shared) {
   FolderMark mark;
+  mark.format = format_of(shared);
   if (cut) mark.predecessor = kGone;
   mark.cluster_id = 77;
   mark.id = raft::NodeId(1);
@@ -82,7 +88,7 @@ FolderMark the_mark(bool cut) {
   return mark;
 }
 
-std::string empty_segment(std::uint64_t number, bool cut) {
+std::string empty_segment(std::uint64_t number, bool cut, bool shared) {
   HeadBody head;
   head.segment = number;
   head.segment_bytes = kFileBytes;
@@ -91,6 +97,7 @@ std::string empty_segment(std::uint64_t number, bool cut) {
   head.id = raft::NodeId(1);
   head.uuid = {1, 1};
   FrameHeader header;
+  header.format = format_of(shared);
   header.kind = FrameKind::head;
   header.salt = kSalt + number;
   std::string bytes = encode_frame(header, encode_head(head));
@@ -99,10 +106,8 @@ std::string empty_segment(std::uint64_t number, bool cut) {
 }
 
 /// Segments without frames.
-const Image& empty_image(bool cut) {
-  static const Image whole = {empty_segment(1, false), empty_segment(2, false)};
-  static const Image without_front = {empty_segment(1, true), empty_segment(2, true)};
-  return cut ? without_front : whole;
+Image empty_image(bool cut, bool shared) {
+  return {empty_segment(1, cut, shared), empty_segment(2, cut, shared)};
 }
 
 const raft::Membership& the_members() {
@@ -127,13 +132,17 @@ void put_formation(const FrameHeader& header, std::string& frame) {
     made.foundation = foundation_at({});
     return made;
   }();
-  BatchEncoder(frame, body).finish(header);
+  BatchEncoder encoder(frame, header.format);
+  encoder.begin(raft::GroupId(1), body);
+  encoder.finish(header);
 }
 
-/// A batch with good checks around what the input says.
-void put_batch(Input& in, const FrameHeader& header, std::uint64_t& last, std::string& frame) {
+/// A section of a batch with good checks around what the input says.
+void put_section(Input& in, bool shared, std::uint64_t& last, BatchEncoder& encoder) {
   BatchBody body;
   const std::uint8_t turn = in.byte();
+  const raft::GroupId group(shared && turn % 64 == 5 ? 2 : 1);
+  body.moved = shared && turn % 16 == 6;
   body.reset = turn % 32 == 1;
   if (body.reset) last += turn / 32U;
   const std::uint8_t count = in.byte() % 4;
@@ -156,7 +165,8 @@ void put_batch(Input& in, const FrameHeader& header, std::uint64_t& last, std::s
   } else if (turn % 32 == 3) {
     body.foundation.confirmed = the_members();
   }
-  BatchEncoder encoder(frame, body);
+  body.removed = shared && turn == 7 && count == 0 && !body.foundation.confirmed;
+  encoder.begin(group, body);
   for (std::uint8_t i = 0; i < count; ++i) {
     raft::Entry entry;
     entry.id = {raft::Term(odd == 251 ? in.byte() : 1), raft::Index(body.first.value() + i)};
@@ -164,12 +174,22 @@ void put_batch(Input& in, const FrameHeader& header, std::uint64_t& last, std::s
     entry.payload = Bytes(in.bytes(in.byte()));
     encoder.add(entry);
   }
+}
+
+void put_batch(Input& in, const FrameHeader& header, std::uint64_t& last, std::string& frame) {
+  const bool shared = header.format == kSharedLogFormat;
+  BatchEncoder encoder(frame, header.format);
+  const std::uint8_t sections = shared ? in.byte() % 3 : 0;
+  for (std::uint8_t i = 0; i <= sections; ++i) put_section(in, shared, last, encoder);
+  if (shared && in.byte() % 8 == 0) {
+    encoder.add(ProcessRecord{{{raft::NodeId(2), {2, 2}, raft::Duration(in.byte())}}});
+  }
   encoder.finish(header);
 }
 
 /// Frames with good checks, one behind the other, some of them not quite as they have to be.
-Image image_of_frames(Input& in, bool cut) {
-  Image image = empty_image(cut);
+Image image_of_frames(Input& in, bool cut, bool shared) {
+  Image image = empty_image(cut, shared);
   std::string frame;
   frame.reserve(kFileBytes);
   std::uint64_t sequence = cut ? kGone.sequence : 0;
@@ -181,6 +201,7 @@ Image image_of_frames(Input& in, bool cut) {
       const std::uint8_t what = in.byte();
       if (what % 16 == 15) break;  // on to the next segment
       FrameHeader header;
+      header.format = format_of(shared);
       header.kind = what % 16 == 14 ? static_cast<FrameKind>(in.byte()) : FrameKind::batch;
       header.salt = kSalt + number;
       header.sequence = ++sequence + (what == 13 ? in.byte() : 0);
@@ -205,40 +226,54 @@ Image image_of_frames(Input& in, bool cut) {
   return image;
 }
 
+/// The parts of a group's log follow one another, and stand where the segments say.
+void check_group(const LoadedLog& log, raft::GroupId id, const LoadedGroup& group) {
+  raft::Index next = group.shape.base().index.next();
+  for (const Part& part : group.index.parts()) {
+    LEASEHOLD_ASSERT(part.first == next && part.first <= part.last);
+    next = part.last.next();
+    const Segment& segment = log.segments.at(part.segment - log.segments.front().number);
+    const auto positions =
+        read_positions({segment.file, segment.number, segment.salt, segment.end, segment.group});
+    LEASEHOLD_ASSERT(positions.ok());
+    const auto& runs = positions.value().at(id.value()).runs();
+    const auto covers = [&runs](raft::Index index) {
+      return std::any_of(runs.begin(), runs.end(), [index](const Run& run) {
+        return run.first <= index && index <= run.last();
+      });
+    };
+    for (raft::Index at = part.first; at <= part.last; at = at.next()) LEASEHOLD_ASSERT(covers(at));
+  }
+  LEASEHOLD_ASSERT(next == group.shape.last().index.next());
+  LEASEHOLD_ASSERT(group.index.state().last == group.shape.last());
+}
+
 /// Whatever was accepted holds together, and is accepted again as it is after its repair.
-void load(Image image, bool cut) {
+void load(Image image, bool cut, bool shared) {
   const ImageDisk disk(image);
-  const auto loaded = load_segments(disk, the_mark(cut), raft::GroupId());
+  const auto group = shared ? std::nullopt : std::optional(raft::GroupId());
+  const auto loaded = load_segments(disk, the_mark(cut, shared), group);
   if (!loaded) {
     LEASEHOLD_ASSERT(!loaded.error().message.empty());
     return;
   }
   const LoadedLog& log = loaded.value();
   LEASEHOLD_ASSERT(log.segments.size() == 2);
-  raft::Index next = log.shape.base().index.next();
-  for (const Segment& segment : log.segments) {
-    LEASEHOLD_ASSERT(segment.end <= kFileBytes);
-    const auto positions = read_positions(*segment.file, segment.number, segment.salt, segment.end);
-    LEASEHOLD_ASSERT(positions.ok());
-    if (!segment.has_entries()) continue;
-    LEASEHOLD_ASSERT(segment.first == next);
-    next = segment.last.next();
-    Positions kept = positions.value();
-    kept.cut(segment.last.next());
-    LEASEHOLD_ASSERT(!kept.empty() && kept.runs().front().first <= segment.first &&
-                     kept.runs().back().last() == segment.last);
-  }
-  LEASEHOLD_ASSERT(next == log.shape.last().index.next());
+  for (const Segment& segment : log.segments) LEASEHOLD_ASSERT(segment.end <= kFileBytes);
+  for (const auto& [id, found] : log.groups) check_group(log, id, found);
   for (const Repair& repair : log.repairs) {
     image[log.segments[repair.segment].number - 1].replace(repair.offset, repair.bytes.size(),
                                                            repair.bytes);
   }
-  FolderMark closed = the_mark(cut);
+  FolderMark closed = the_mark(cut, shared);
   closed.closed =
       ClosedAt{log.segments[log.current].number, log.segments[log.current].end, log.sequence};
-  const auto again = load_segments(disk, closed, raft::GroupId());
+  const auto again = load_segments(disk, closed, group);
   LEASEHOLD_ASSERT(again.ok());
-  LEASEHOLD_ASSERT(again.value().shape.last() == log.shape.last());
+  LEASEHOLD_ASSERT(again.value().groups.size() == log.groups.size());
+  for (const auto& [id, found] : log.groups) {
+    LEASEHOLD_ASSERT(again.value().groups.at(id).shape.last() == found.shape.last());
+  }
 }
 
 /// The lines with a good check after them, and spaces up to the size of a mark.
@@ -257,14 +292,20 @@ void take(std::string_view input) {
   Input in(input);
   const std::uint8_t way = in.byte();
   const bool cut = way / 4 % 2 == 1;
+  const bool shared = way / 8 % 2 == 1;
   switch (way % 4) {
     case 0: {
       if (in.rest().size() >= kFrameHeaderBytes) static_cast<void>(decode_header(in.rest()));
       static_cast<void>(decode_head(in.rest()).ok());
       std::string_view rest = in.rest();
-      if (const auto batch = take_batch(rest)) {
+      if (const auto section = take_section(rest, format_of(shared), raft::GroupId())) {
         std::string frame;
-        const BatchEncoder encoder(frame, batch.value());
+        BatchEncoder encoder(frame, format_of(shared));
+        if (section.value().process) {
+          encoder.add(*section.value().process);
+        } else {
+          encoder.begin(section.value().group, section.value().batch);
+        }
         LEASEHOLD_ASSERT(frame.substr(kFrameHeaderBytes) + std::string(rest) == in.rest());
       }
       rest = in.rest();
@@ -278,13 +319,13 @@ void take(std::string_view input) {
       return;
     }
     case 2: {
-      Image image = empty_image(cut);
+      Image image = empty_image(cut, shared);
       const std::string_view bytes = in.bytes(kFileBytes - kFramesBegin);
       image[0].replace(kFramesBegin, bytes.size(), bytes);
-      load(std::move(image), cut);
+      load(std::move(image), cut, shared);
       return;
     }
-    default: load(image_of_frames(in, cut), cut); return;
+    default: load(image_of_frames(in, cut, shared), cut, shared); return;
   }
 }
 

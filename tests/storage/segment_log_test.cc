@@ -129,13 +129,13 @@ TEST(SegmentLogFolder, AnotherFormatIsRefusedBeforeAnythingIsTouched) {
   const TemporaryFolder folder;
   const auto options = log_options(folder.path("log"));
   open_log(options).reset();
-  std::ofstream(options.dir + "/LEASEHOLD") << "leasehold-log 4\nnobody knows\ncheck f91d8d61\n";
-  EXPECT_EQ(refusal(options, "has format 4, this build knows 3: use a newer build"),
+  std::ofstream(options.dir + "/LEASEHOLD") << "leasehold-log 5\nnobody knows\ncheck 9e937060\n";
+  EXPECT_EQ(refusal(options, "has format 5, this build knows 3 and 4: use a newer build"),
             ErrorCode::unsupported_format);
   std::ofstream(options.dir + "/LEASEHOLD") << "leasehold-log 2\ncluster 00\ncheck bb9e3166\n";
-  EXPECT_EQ(
-      refusal(options, "has format 2, this build knows 3: go on with the build that wrote it"),
-      ErrorCode::unsupported_format);
+  EXPECT_EQ(refusal(options,
+                    "has format 2, this build knows 3 and 4: go on with the build that wrote it"),
+            ErrorCode::unsupported_format);
 }
 
 TEST(SegmentLogFolder, AForeignFolderIsRefused) {

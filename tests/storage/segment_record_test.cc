@@ -48,7 +48,8 @@ std::string some_batch_frame(std::string& out) {
   body.first = raft::Index(899);
   body.previous_term = raft::Term(4);
   body.count = 2;
-  BatchEncoder encoder(out, body);
+  BatchEncoder encoder(out, kLogFormat);
+  encoder.begin(raft::GroupId(), body);
   encoder.add(command_entry(899, 5, "ab"));
   encoder.add({{raft::Term(5), raft::Index(900)}, raft::EntryKind::empty, {}});
   FrameHeader header;
@@ -63,13 +64,16 @@ std::string some_batch_frame(std::string& out) {
 /// The body of a batch without entries.
 std::string encode_batch(const BatchBody& body) {
   std::string out;
-  const BatchEncoder encoder(out, body);
+  BatchEncoder encoder(out, kLogFormat);
+  encoder.begin(raft::GroupId(), body);
   return out.substr(kFrameHeaderBytes);
 }
 
 Result<BatchBody> decode_batch(const std::string& bytes) {
   std::string_view rest(bytes);
-  return take_batch(rest);
+  auto section = take_section(rest, kLogFormat, raft::GroupId());
+  if (!section) return section.error();
+  return std::move(section.value().batch);
 }
 
 /// What a log is cut with.
@@ -175,12 +179,13 @@ TEST(FrameCodec, DecodesWhatWasEncoded) {
   EXPECT_EQ(header->kind, FrameKind::batch);
   EXPECT_EQ(header->frame_bytes(), frame.size());
   std::string_view body(frame.data() + kFrameHeaderBytes, header->body_bytes);
-  const auto batch = take_batch(body);
-  ASSERT_TRUE(batch);
-  EXPECT_EQ(batch.value().state, some_state());
-  EXPECT_EQ(batch.value().first, raft::Index(899));
-  EXPECT_EQ(batch.value().previous_term, raft::Term(4));
-  EXPECT_EQ(batch.value().count, 2U);
+  const auto section = take_section(body, header->format, raft::GroupId());
+  ASSERT_TRUE(section);
+  const BatchBody& batch = section.value().batch;
+  EXPECT_EQ(batch.state, some_state());
+  EXPECT_EQ(batch.first, raft::Index(899));
+  EXPECT_EQ(batch.previous_term, raft::Term(4));
+  EXPECT_EQ(batch.count, 2U);
   const auto first = take_entry(body);
   ASSERT_TRUE(first);
   EXPECT_EQ(first.value().payload, "ab");
@@ -314,20 +319,22 @@ TEST(FolderMark, AnotherFormatIsReportedOnlyOfAWholeFile) {
   std::string bad = encode_mark(some_mark());
   bad.replace(bad.find(" 3"), 2, " 7");
   EXPECT_EQ(decode_mark(bad).error().code, ErrorCode::corrupted);
-  EXPECT_EQ(decode_mark("leasehold-log 4\nwhatever comes").error().code, ErrorCode::corrupted);
+  EXPECT_EQ(decode_mark("leasehold-log 5\nwhatever comes").error().code, ErrorCode::corrupted);
 }
 
 TEST(FolderMark, AnotherFormatNamesBothNumbers) {
-  const auto newer = decode_mark("leasehold-log 4\nwhatever comes\ncheck 047c93c2\n");
+  const auto newer = decode_mark("leasehold-log 5\nwhatever comes\ncheck 5b984f9d\n");
   ASSERT_FALSE(newer);
   EXPECT_EQ(newer.error().code, ErrorCode::unsupported_format);
-  EXPECT_EQ(newer.error().message, "the log has format 4, this build knows 3: use a newer build");
+  EXPECT_EQ(newer.error().message,
+            "the log has format 5, this build knows 3 and 4: use a newer build");
   const auto older = decode_mark("leasehold-log 2\ncluster 00\ncheck bb9e3166\n    \n");
   ASSERT_FALSE(older);
   EXPECT_EQ(older.error().code, ErrorCode::unsupported_format);
-  EXPECT_NE(older.error().message.find("the log has format 2, this build knows 3: go on with the "
-                                       "build that wrote it, or wipe"),
-            std::string::npos);
+  EXPECT_NE(
+      older.error().message.find("the log has format 2, this build knows 3 and 4: go on with the "
+                                 "build that wrote it, or wipe"),
+      std::string::npos);
 }
 
 // The operating system's files.

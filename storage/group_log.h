@@ -1,0 +1,55 @@
+// The log of one group, in files that it may share with the logs of others.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/raft/log.h>
+#include <leasehold/storage/log_threads.h>
+#include <leasehold/storage/storage.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace leasehold::storage {
+
+/// One user thread at a time. The threads outlive it. The calls before start() block on the disk,
+/// those after it never do; the destructor waits until what persist() took is durable.
+class GroupLog final : public Storage {
+ public:
+  GroupLog(LogThreads& threads, raft::GroupId group);
+  ~GroupLog() override;
+  GroupLog(const GroupLog&) = delete;
+  GroupLog& operator=(const GroupLog&) = delete;
+
+  raft::GroupId group() const { return group_; }
+
+  // See SegmentLog.
+  const std::vector<raft::Member>& confirmed_set() const { return confirmed().members; }
+  const std::optional<raft::GroupSettings>& confirmed_settings() const {
+    return confirmed().settings;
+  }
+  Result<void> confirm_set(std::vector<raft::Member> members,
+                           const std::optional<raft::GroupSettings>& settings);
+  Result<void> form(raft::LogId base);
+  Result<void> join();
+  bool formed() const { return found_.foundation.base.has_value(); }
+  bool joined() const;
+  raft::InitialState take_initial_state();
+  void start(StorageSink& sink);
+
+  void persist(raft::PersistBatch batch) override;
+  void read(const ReadRequest& request) override;
+
+ private:
+  const raft::Membership& confirmed() const;
+  Result<void> lay(Foundation foundation);
+
+  LogThreads& threads_;
+  const raft::GroupId group_;
+  /// Its shape and its hard state go on with what persist() takes.
+  FoundGroup found_;
+  bool state_taken_ = false;
+  bool started_ = false;
+};
+
+}  // namespace leasehold::storage
