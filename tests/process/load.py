@@ -172,6 +172,7 @@ class GapMeter:
         self.read_gap = None
         self._done = asyncio.Event()
         self._probes = set()
+        self._failure = None
 
     async def prepare(self):
         """Notes what the survivors have counted so far."""
@@ -184,8 +185,12 @@ class GapMeter:
         self._begun = time.monotonic()
         pollers = [] if self._any_read else [asyncio.create_task(self._poll(node)) for node in self._survivors]
         prober = asyncio.create_task(self._probe())
+        for task in [*pollers, prober]:
+            task.add_done_callback(self._ended)
         try:
             await asyncio.wait_for(self._done.wait(), seconds)
+            if self._failure:
+                raise self._failure
         except asyncio.TimeoutError as error:
             raise Failed(f"{seconds} s after the kill: first write {self.write_gap}, first "
                          f"read {self.read_gap}") from error
@@ -201,6 +206,12 @@ class GapMeter:
         for connections in self._idle.values():
             for connection in connections:
                 connection.close()
+
+    def _ended(self, task):
+        """Nobody else looks at the end of these tasks: one that failed would measure nothing, and not say why."""
+        if not task.cancelled() and task.exception():
+            self._failure = task.exception()
+            self._done.set()
 
     def _found(self):
         if self.write_gap is not None and self.read_gap is not None:
