@@ -217,8 +217,8 @@ class Core {
   HolderInstant lease_end() const;
   /// A leader's view of its peers; empty for any other role.
   const Peers& progress() const;
-  /// Since when a leader has known that the peer is well: the newest round, or beat of its process,
-  /// that it has acknowledged began then. None: no answer in this term, or no peer.
+  /// When the newest round, or beat of this process, that the peer has acknowledged began. None:
+  /// the peer has not answered in this term, this node does not lead, or there is no such peer.
   std::optional<HolderInstant> last_heard(NodeId peer) const;
   std::size_t pending_reads() const;  ///< not answered yet
 

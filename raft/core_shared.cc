@@ -138,7 +138,7 @@ QuorumAcknowledged Core::Impl::acknowledged(const Leader& leader, bool votes) co
     // A beat knows nothing of this group's numbers.
     beat->limit(numbers);
     if (beat->began > leader.beats_from) end = std::max(end, std::optional(beat->end()));
-    // Who lacks an entry has to be heard in the group: its process alone commits nothing.
+    // A peer that lacks an entry has to answer in the group: its process alone commits nothing.
     // Test: Shared.ALeaderThatCommitsNothingStepsDownThoughItsBeatsAreHeard.
     if (lacks_nothing) began = std::max(began, std::optional(beat->began));
     return found;
@@ -179,7 +179,7 @@ std::optional<HolderInstant> Core::Impl::last_heard(const Progress& peer) const 
 // its promise rests on the beats of this process, or it does not answer. Gives the instant at which
 // that has to be looked at again, if no input ends it.
 std::optional<PromiseInstant> Core::Impl::rest_until(const Leader& leader) const {
-  if (options_.shared == nullptr || leader.progress.size() == 0) return std::nullopt;
+  if (options_.shared == nullptr) return std::nullopt;
   if (!leader.lease.valid(now_.holder)) return std::nullopt;
   const Index last = log_.last_index();
   if (commit_ != last || leader.transfer || !leader.reads.empty()) return std::nullopt;

@@ -113,9 +113,9 @@ struct Leader {
   /// The term's empty entry. Nothing is read, and no lease shown, before it is committed.
   Index first_index;
   lease::RoundRing rounds;
-  /// Or, at rest, when to look whether that goes on.
+  /// When the next round begins. At rest: when the leader checks whether the rest goes on.
   PromiseInstant next_round;
-  /// Nothing of the group is sent. What ends that sets next_round.
+  /// The leader sends nothing of the group. derive() ends the rest, and sets next_round then.
   bool at_rest = false;
   /// Invariant: its end never moves back, except that a token removes the lease, and that more
   /// careful numbers of the group and the end of a joint membership shorten it.

@@ -57,8 +57,8 @@ struct Progress {
   /// The newest commit index that was sent, and the newest round at that time.
   Index sent_commit;
   Round sent_commit_in;
-  /// A commit index that the peer knows, from an answer to an append that was sent behind
-  /// sent_commit. Invariant: at most match_index.
+  /// A commit index that the peer knows: it has answered an append of a round after
+  /// sent_commit_in. Invariant: at most match_index.
   Index known_commit;
   /// When a newer commit index has to be sent, unless an append carries it before; never() when
   /// there is none.

@@ -134,9 +134,9 @@ void GroupIndex::truncate(raft::Index from, Holders& holders) {
 void GroupIndex::cut(raft::Index base, Holders& holders) {
   LEASEHOLD_ASSERT(base >= base_);
   base_ = base;
-  const std::size_t kept = find(base.next());
-  for (std::size_t i = 0; i < kept; ++i) holders.remove(parts_[i].segment, parts_[i].bytes);
-  parts_.erase(parts_.begin(), parts_.begin() + static_cast<std::ptrdiff_t>(kept));
+  const std::size_t gone = find(base.next());
+  for (std::size_t i = 0; i < gone; ++i) holders.remove(parts_[i].segment, parts_[i].bytes);
+  parts_.erase(parts_.begin(), parts_.begin() + static_cast<std::ptrdiff_t>(gone));
   if (parts_.empty() || parts_.front().first > base) return;
   shrink(parts_.front(), base.next(), parts_.front().last, holders);
 }

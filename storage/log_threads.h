@@ -42,7 +42,8 @@ class LogThreads {
   void enter(raft::GroupId group, StorageSink& sink);
   /// What the group has given to persist() is durable, or the log has failed. No more completions.
   void leave(raft::GroupId group);
-  /// Who is told that what the process remembers is durable, by the number of its write.
+  /// The writer's thread calls `sink` with the number of a write of what the process remembers, as
+  /// soon as that is durable.
   void set_process_sink(std::function<void(std::uint64_t write)> sink);
 
   void persist(std::shared_ptr<const Pending> pending);

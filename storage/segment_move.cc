@@ -79,8 +79,9 @@ Result<std::uint32_t> copy_entries(const SegmentExtent& segment, const Positions
 }  // namespace
 
 std::optional<SegmentExtent> SegmentStore::front_to_move() {
+  if (!shared()) return std::nullopt;
   const Lock lock(mutex_);
-  if (!shared() || current_ == 0) return std::nullopt;
+  if (current_ == 0) return std::nullopt;
   std::uint64_t used = 0;
   for (std::size_t i = 0; i <= current_; ++i) used += segments_[i].end;
   const std::uint64_t spared = kSegmentsSpared * options_.segment_bytes;
