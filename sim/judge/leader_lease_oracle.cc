@@ -25,11 +25,21 @@ bool LeaderLeaseOracle::bound_to(const SimNode& voter, const SimNode& leader,
          voter.clock().now().promise < voter.running().promise_until();
 }
 
+// The leader grants no vote while its lease is valid, if it is still a voter.
+template <class Outlasts>
+bool LeaderLeaseOracle::on_quorum(const SimNode& leader, raft::Term term,
+                                  const Outlasts& outlasts) const {
+  const auto holds = [this, &leader, term, &outlasts](const SimNode& node) {
+    return &node == &leader || (bound_to(node, leader, term) && outlasts(node));
+  };
+  if (ledger_.on_quorum(holds)) return true;
+  // Each elected node has also asked the voters that go, until the leader of this term has
+  // appended that they are gone: an earlier one cannot have, with an entry of this term committed.
+  return leader.running().membership().joint() && ledger_.on_outgoing_quorum(holds);
+}
+
 bool LeaderLeaseOracle::covered(const SimNode& leader, raft::Term term) const {
-  // The leader grants no vote while its lease is valid, if it is still a voter.
-  return ledger_.on_quorum([this, &leader, term](const SimNode& node) {
-    return &node == &leader || bound_to(node, leader, term);
-  });
+  return on_quorum(leader, term, [](const SimNode&) { return true; });
 }
 
 void LeaderLeaseOracle::check_coverage(const SimNode& leader, raft::Term term) {
@@ -57,8 +67,8 @@ bool LeaderLeaseOracle::covered_for_good(const SimNode& leader, raft::Term term)
   const Duration used =
       leader.published().end - leader.clock().holder_now() + numbers_.margin(leader);
   const std::int64_t slowest = kMillion - numbers_.drift_ppm(leader);
-  return ledger_.on_quorum([this, &leader, term, used, slowest](const SimNode& node) {
-    return &node == &leader || (bound_to(node, leader, term) && outlasts(node, used, slowest));
+  return on_quorum(leader, term, [this, used, slowest](const SimNode& node) {
+    return outlasts(node, used, slowest);
   });
 }
 

@@ -23,6 +23,8 @@ class LeaderLeaseOracle {
 
  private:
   bool bound_to(const SimNode& voter, const SimNode& leader, raft::Term term) const;
+  template <class Outlasts>
+  bool on_quorum(const SimNode& leader, raft::Term term, const Outlasts& outlasts) const;
   bool covered(const SimNode& leader, raft::Term term) const;
   void check_coverage(const SimNode& leader, raft::Term term);
   /// `used`: by the leader's clock, of which `slowest` ppm of true time may be all that it shows.

@@ -72,15 +72,24 @@ class Ledger {
   /// same voters.
   template <class Holds>
   bool on_quorum(const Holds& holds) const {
-    std::size_t missing = membership_.voters.size() / 2 + 1;
-    for (const raft::NodeId voter : membership_.voters) {
-      if (holds(node(voter)) && --missing == 0) return true;
-    }
-    return false;
+    return on_majority(membership_.voters, holds);
+  }
+  /// While the newest committed membership is joint: of the voters that it lets go.
+  template <class Holds>
+  bool on_outgoing_quorum(const Holds& holds) const {
+    return membership_.joint() && on_majority(membership_.outgoing_voters, holds);
   }
   bool durable_on_quorum(raft::LogId id, const SimNode* without = nullptr) const;
 
  private:
+  template <class Holds>
+  bool on_majority(const std::vector<raft::NodeId>& voters, const Holds& holds) const {
+    std::size_t missing = voters.size() / 2 + 1;
+    for (const raft::NodeId voter : voters) {
+      if (holds(node(voter)) && --missing == 0) return true;
+    }
+    return false;
+  }
   void count(const std::optional<raft::GroupSettings>& before,
              const std::optional<raft::GroupSettings>& now);
 

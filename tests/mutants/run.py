@@ -325,16 +325,34 @@ def run_control(work, seeds, jobs):
 
 
 def in_turn(tasks, workers, work):
-    """Runs the tasks, each with the folder of the worker that took it; whether all of them were good."""
-    waiting = iter(tasks)
+    """Runs the tasks, each with the folder of the worker that took it; whether all of them were good. A task is
+    (what it builds, what to do). What one task has built, the next one with the same target needs: so a worker stays
+    with its target, then takes one that nobody has begun, and helps another worker at the end."""
+    waiting = {}
+    for target, task in tasks:
+        waiting.setdefault(target, []).append(task)
+    begun = set()
     lock = threading.Lock()
     bad = []
 
+    def next_of(target):
+        if target not in waiting:
+            fresh = [one for one in waiting if one not in begun]
+            target = max(fresh or waiting, key=lambda one: len(waiting[one]), default=None)
+        if target is None:
+            return None, None
+        begun.add(target)
+        task = waiting[target].pop(0)
+        if not waiting[target]:
+            del waiting[target]
+        return target, task
+
     def take(folder):
         os.makedirs(folder, exist_ok=True)
+        target = None
         while True:
             with lock:
-                task = next(waiting, None)
+                target, task = next_of(target)
             if task is None:
                 return
             try:
@@ -428,11 +446,11 @@ def main():
                     write_results(options.results, sorted(done, key=lambda one: one.name), begin)
         return good
 
-    # One target after the other: what one mutant built, the next one needs.
-    mutants.sort(key=lambda mutant: (mutant.test or [], mutant.name))
     tests = sorted({tuple(mutant.test) for mutant in mutants if mutant.test}) if options.control > 0 else []
-    good = in_turn([functools.partial(run_test_control, test, jobs=jobs) for test in tests], workers, options.work)
-    good = in_turn([functools.partial(kill, mutant) for mutant in mutants], workers, options.work) and good
+    good = in_turn([(test[0], functools.partial(run_test_control, test, jobs=jobs)) for test in tests],
+                   workers, options.work)
+    good = in_turn([(mutant.test[0] if mutant.test else "", functools.partial(kill, mutant)) for mutant in mutants],
+                   workers, options.work) and good
     if options.control > 0 and any(not mutant.test for mutant in mutants):
         good = run_control(os.path.join(options.work, "1"), options.control, options.jobs) and good
     return 0 if good else 1

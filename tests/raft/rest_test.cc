@@ -218,9 +218,17 @@ TEST_F(Rest, AMemberThatHasAskedForVotesIsNotAtRest) {
 }
 
 TEST_F(Rest, AMemberThatHasTakenAHigherTermIsNotAtRest) {
-  come_to_rest();
   const int member = group.others(leader)[0];
   const int other = group.others(leader)[1];
+  // As a learner it asks for no votes, which would end the rest, too.
+  WantedMembers wanted;
+  for (int id = 1; id <= 3; ++id) {
+    const auto number = static_cast<std::uint64_t>(id);
+    wanted.push_back(id == member ? learner(number) : voter(number));
+  }
+  ASSERT_TRUE(std::holds_alternative<LogId>(group.change(leader, wanted)));
+  come_to_rest();
+  ASSERT_EQ(sent_in_ten(), 0);
   group.isolate(member);
   beats(kLease + exact().heartbeat, {member});
   // It does not vote for a log that is shorter.
