@@ -26,15 +26,15 @@ bool LeaderLeaseOracle::bound_to(const SimNode& voter, const SimNode& leader,
 }
 
 // The leader grants no vote while its lease is valid, if it is still a voter.
-template <class Outlasts>
+template <class Lasts>
 bool LeaderLeaseOracle::on_quorum(const SimNode& leader, raft::Term term,
-                                  const Outlasts& outlasts) const {
-  const auto holds = [this, &leader, term, &outlasts](const SimNode& node) {
-    return &node == &leader || (bound_to(node, leader, term) && outlasts(node));
+                                  const Lasts& lasts) const {
+  const auto holds = [this, &leader, term, &lasts](const SimNode& node) {
+    return &node == &leader || (bound_to(node, leader, term) && lasts(node));
   };
   if (ledger_.on_quorum(holds)) return true;
-  // Each elected node has also asked the voters that go, until the leader of this term has
-  // appended that they are gone: an earlier one cannot have, with an entry of this term committed.
+  // In a joint state nobody is elected without the voters that go. Only the leader of this term can
+  // end it: a node that ended it in an earlier term lacks a committed entry of this one.
   return leader.running().membership().joint() && ledger_.on_outgoing_quorum(holds);
 }
 

@@ -23,8 +23,9 @@ class LeaderLeaseOracle {
 
  private:
   bool bound_to(const SimNode& voter, const SimNode& leader, raft::Term term) const;
-  template <class Outlasts>
-  bool on_quorum(const SimNode& leader, raft::Term term, const Outlasts& outlasts) const;
+  /// Whether nobody is elected without a voter that is bound to the lease and `lasts`.
+  template <class Lasts>
+  bool on_quorum(const SimNode& leader, raft::Term term, const Lasts& lasts) const;
   bool covered(const SimNode& leader, raft::Term term) const;
   void check_coverage(const SimNode& leader, raft::Term term);
   /// `used`: by the leader's clock, of which `slowest` ppm of true time may be all that it shows.

@@ -17,7 +17,8 @@ target of a test program, with a filter for GoogleTest behind it. The whole tree
 one target is built, and the program has to fail. Without the mutant it has to pass, which is
 seen before.
 
-Each worker (`--workers N`, by default one for each core) has its own copies and builds, and takes the next mutant.
+Each worker (`--workers N`, by default one for each core) has its own copies and builds, and takes one target's mutants
+after the other.
 
 A rule whose schedule is rare may ask for more seeds: `Seeds: N`.
 
@@ -63,7 +64,7 @@ LEASE_ORACLES = {"two_leases", "lease_and_newer_commit", "lease_outlives_promise
                  "lease_view_order", "linearizability"}
 FIELDS = ["Rule", "Hazard", "Oracle"]
 # A test that takes longer does not end.
-TEST_SECONDS = 900
+TEST_SECONDS = 300
 # A class that each finding had is needed only if it is unlikely that all had it by chance.
 CHANCE_MAX = 0.01
 

@@ -1,4 +1,5 @@
 // A group at rest: its leader sends nothing, and holds its lease by the beats of its process.
+#include "change_support.h"
 #include "shared_group.h"
 
 #include <string>
@@ -8,6 +9,13 @@ namespace leasehold::raft::test {
 namespace {
 
 constexpr auto kLease = std::chrono::milliseconds(1000);
+
+/// One of `all`, which are the numbers from 1 on, does not vote.
+WantedMembers with_learner(WantedMembers all, int pupil) {
+  const auto number = static_cast<std::uint64_t>(pupil);
+  all.at(number - 1) = learner(number);
+  return all;
+}
 
 /// Counts what the cores send.
 class Rest : public ::testing::Test {
@@ -221,12 +229,8 @@ TEST_F(Rest, AMemberThatHasTakenAHigherTermIsNotAtRest) {
   const int member = group.others(leader)[0];
   const int other = group.others(leader)[1];
   // As a learner it asks for no votes, which would end the rest, too.
-  WantedMembers wanted;
-  for (int id = 1; id <= 3; ++id) {
-    const auto number = static_cast<std::uint64_t>(id);
-    wanted.push_back(id == member ? learner(number) : voter(number));
-  }
-  ASSERT_TRUE(std::holds_alternative<LogId>(group.change(leader, wanted)));
+  ASSERT_TRUE(
+      std::holds_alternative<LogId>(group.change(leader, with_learner(voters({1, 2, 3}), member))));
   come_to_rest();
   ASSERT_EQ(sent_in_ten(), 0);
   group.isolate(member);
@@ -320,16 +324,11 @@ TEST_F(Rest, ALearnerIsPromoted) {
       growing.beat(ahead);
     }
   };
-  WantedMembers all;
-  WantedMembers learns;
-  for (std::uint64_t id = 1; id <= 4; ++id) {
-    all.push_back(voter(id));
-    learns.push_back(id_of(pupil) == NodeId(id) ? learner(id) : voter(id));
-  }
-  ASSERT_TRUE(std::holds_alternative<LogId>(growing.change(ahead, learns)));
+  ASSERT_TRUE(std::holds_alternative<LogId>(
+      growing.change(ahead, with_learner(voters({1, 2, 3, 4}), pupil))));
   go_on(4 * kLease);
   ASSERT_FALSE(growing.core(ahead).membership().is_voter(id_of(pupil)));
-  EXPECT_TRUE(std::holds_alternative<LogId>(growing.change(ahead, all)));
+  EXPECT_TRUE(std::holds_alternative<LogId>(growing.change(ahead, voters({1, 2, 3, 4}))));
 }
 
 TEST(WithoutSharedPromises, AGroupIsNeverAtRest) {
