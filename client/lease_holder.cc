@@ -113,7 +113,7 @@ class Acquisition {
 
 Result<std::unique_ptr<LeaseHolder>> LeaseHolder::acquire(LeaseService& service,
                                                           const lease::Clock& clock,
-                                                          Options options) {
+                                                          const Options& options) {
   if (auto valid = options.timing.validate(); !valid) return valid.error();
   if (options.name.empty() || options.holder.empty()) {
     return Error{ErrorCode::invalid_argument,
@@ -122,7 +122,7 @@ Result<std::unique_ptr<LeaseHolder>> LeaseHolder::acquire(LeaseService& service,
   const auto taken = Acquisition(service, clock, options).run();
   if (!taken) return taken.error();
   return std::unique_ptr<LeaseHolder>(
-      new LeaseHolder(service, clock, std::move(options), taken.value(), taken.value().sent));
+      new LeaseHolder(service, clock, options, taken.value(), taken.value().sent));
 }
 
 LeaseHolder::LeaseHolder(LeaseService& service, const lease::Clock& clock, const Options& options,

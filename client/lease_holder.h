@@ -59,7 +59,8 @@ class LeaseHolder {
   /// will always refuse. After a grant of unknown outcome the lease may exist, for its time to
   /// live. `service` and `clock` outlive the holder.
   static Result<std::unique_ptr<LeaseHolder>> acquire(LeaseService& service,
-                                                      const lease::Clock& clock, Options options);
+                                                      const lease::Clock& clock,
+                                                      const Options& options);
   /// release(), unless it was called. But a late lease is left to end by time while work under it
   /// may still be stopping: for its margin, and always with a lock delay or a grace period that has
   /// not restored it. If you know that all work has stopped, call release().

@@ -100,6 +100,7 @@ void TcpTransport::Impl::stop() {
   retired_.clear();
   for (Links* links : {&links_, &snapshot_links_}) {
     for (auto& [id, link] : *links) {
+      if (link->up) link->out->flush();  // what the socket takes
       hang_up(*link);
       if (link->in) link->in->close();
       link->in.reset();
@@ -254,7 +255,7 @@ void TcpTransport::Impl::send_on(Link& link, const wire::PeerMessage& message,
     return;
   }
   const auto version = static_cast<std::uint16_t>(spoken_on(link));
-  if (!wire::speaks(version, message.payload)) {
+  if (!wire::speaks(version, message)) {
     ++counters_.dropped_unconnected;
     return;
   }

@@ -21,21 +21,15 @@ const raft::Member* find(const std::vector<raft::Member>& members, raft::NodeId 
   return found == members.end() ? nullptr : &*found;
 }
 
-bool same_addresses(const std::vector<raft::Member>& a, const std::vector<raft::Member>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const raft::Member& left, const raft::Member& right) {
-                      return left.id == right.id && left.address == right.address;
-                    });
-}
-
 }  // namespace
 
 Formation::Formation(raft::NodeId self, raft::Uuid uuid, InitialSet proposed, InitialSet confirmed,
-                     bool formed)
+                     bool formed, Manner manner)
     : self_(self),
       uuid_(uuid),
       members_(std::move(proposed.members)),
       settings_(std::move(proposed.settings)),
+      manner_(manner),
       confirmed_(std::move(confirmed)),
       formed_(formed) {
   LEASEHOLD_ASSERT(!formed_ || !confirmed_.members.empty());
@@ -79,6 +73,7 @@ void Formation::learned(raft::NodeId peer, raft::Uuid uuid) {
   }
   member->uuid = uuid;
   known_.insert(peer);
+  if (manner_ == Manner::asks && !proposes() && peer == members_.front().id) send(peer);
   if (all_known() && proposes()) confirm({members_, settings_});
 }
 
@@ -100,9 +95,23 @@ void Formation::confirm(InitialSet set) {
   maybe_form();
 }
 
+/// The same members as here.
+bool Formation::fits(const std::vector<raft::Member>& members) const {
+  return std::equal(members.begin(), members.end(), members_.begin(), members_.end(),
+                    [this](const raft::Member& left, const raft::Member& right) {
+                      // Hosts may know each other by other addresses.
+                      return left.id == right.id &&
+                             (left.address == right.address || manner_ == Manner::asks);
+                    });
+}
+
 Result<void> Formation::received(raft::NodeId from, const wire::FormationConfirm& message) {
   const raft::Member* sender = find(members_, from);
   if (sender == nullptr || from == self_) return {};
+  if (message.members.empty()) {
+    if (!confirmed_.members.empty()) send(from);
+    return {};
+  }
   const raft::Member* me = find(message.members, self_);
   if (me == nullptr || me->uuid != uuid_) {
     if (formed_) return {};  // sent by an earlier directory of the sender: the handshake decides
@@ -123,7 +132,7 @@ Result<void> Formation::received(raft::NodeId from, const wire::FormationConfirm
     return {};
   }
   if (confirmed_.members.empty()) {
-    if (!same_addresses(message.members, members_) || message.formed) {
+    if (!fits(message.members) || message.formed) {
       return Error{ErrorCode::wrong_cluster,
                    fmt::format("{} has confirmed a set that {} cannot confirm: its directory was "
                                "rolled back or the members differ. Check --peers on both",
@@ -160,7 +169,7 @@ Result<void> Formation::received(raft::NodeId from, const wire::FormationConfirm
 }
 
 void Formation::repeat() {
-  if (confirmed_.members.empty() || formed_) return;
+  if (!repeats()) return;
   for (const raft::Member& member : confirmed_.members) {
     if (member.id != self_) send(member.id);
   }

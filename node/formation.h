@@ -50,11 +50,17 @@ class Formation {
   };
   using Output = std::variant<Confirm, Send, Form>;
 
+  /// Who speaks first to a member that comes later.
+  enum class Manner {
+    tells,  ///< the others, when it connects: a node has one group, which is there by then
+    asks,   ///< it does, when it is there: a replica of a host
+  };
+
   /// `proposed`: the initial members, this node (`self`, with `uuid`) among them, whose uuids are
   /// not known yet and ignored; and the settings that this node would choose. `confirmed` and
   /// `formed` are what the directory says.
   Formation(raft::NodeId self, raft::Uuid uuid, InitialSet proposed, InitialSet confirmed,
-            bool formed);
+            bool formed, Manner manner = Manner::tells);
 
   /// Whether a peer that says it is `peer` under `uuid` may talk to this node. Errors:
   /// wrong_cluster, when another uuid was confirmed under that id.
@@ -65,8 +71,9 @@ class Formation {
   /// confirmed; the message says why and what to do. Nothing has changed.
   Result<void> received(raft::NodeId from, const wire::FormationConfirm& message);
   /// Says again what this node has confirmed, to every member that may not know. Call it now and
-  /// then while the group is not formed.
+  /// then while repeats(): messages are lost.
   void repeat();
+  bool repeats() const { return !formed_ && !confirmed_.members.empty(); }
 
   /// Takes what there is to do, in order; the list is empty afterwards.
   std::vector<Output> take_outputs();
@@ -79,6 +86,7 @@ class Formation {
  private:
   bool all_known() const;
   bool proposes() const;
+  bool fits(const std::vector<raft::Member>& members) const;
   void confirm(InitialSet set);
   void send(raft::NodeId to);
   void maybe_form();
@@ -89,6 +97,7 @@ class Formation {
   /// Ascending by id. The uuids of those in known_ are valid.
   std::vector<raft::Member> members_;
   std::optional<raft::GroupSettings> settings_;
+  Manner manner_;
   std::set<raft::NodeId> known_;
   /// Without members, or the one set, which then never changes.
   InitialSet confirmed_;

@@ -12,7 +12,14 @@
 
 namespace leasehold::node {
 
-/// Events for the driver and tasks for the node's thread. Its size is bounded by what the node's
+/// What a caller, or a thread of the node, has for the driver of one group; group 0: for the
+/// promises that all groups share.
+struct Posted {
+  raft::GroupId group;
+  replica::Event event;
+};
+
+/// Events for the drivers and tasks for the node's thread. Its size is bounded by what the node's
 /// callers can submit, and the storage complete, in one turn of that thread: the driver enforces
 /// replica::Limits when it takes them.
 class Mailbox {
@@ -29,24 +36,25 @@ class Mailbox {
     when_awaited,  ///< only while set_awaiting(true); else the next turn takes it along
   };
 
-  Added add(replica::Event& event, Haste haste = Haste::now) {
+  Added add(raft::GroupId group, replica::Event& event, Haste haste = Haste::now) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) return Added::closed;
+    const bool follows = !events_.empty() && events_.back().group == group;
     replica::Persisted* last =
-        events_.empty() ? nullptr : std::get_if<replica::Persisted>(&events_.back());
+        follows ? std::get_if<replica::Persisted>(&events_.back().event) : nullptr;
     const replica::Persisted* next = std::get_if<replica::Persisted>(&event);
     if (last != nullptr && next != nullptr) {
       last->id = next->id;  // the newer one covers the older
     } else {
-      events_.push_back(std::move(event));
+      events_.push_back({group, std::move(event)});
     }
     return haste == Haste::now || awaiting_ ? added() : Added::behind;
   }
   /// All of them for one turn.
-  Added add(std::vector<replica::Event>& events) {
+  Added add(raft::GroupId group, std::vector<replica::Event>& events) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) return Added::closed;
-    for (replica::Event& event : events) events_.push_back(std::move(event));
+    for (replica::Event& event : events) events_.push_back({group, std::move(event)});
     return added();
   }
   Added add(Task& task) {
@@ -57,13 +65,13 @@ class Mailbox {
   }
 
   /// Appends everything to what the vectors hold already. Node's thread.
-  void take(std::vector<replica::Event>& events, std::vector<Task>& tasks) {
+  void take(std::vector<Posted>& events, std::vector<Task>& tasks) {
     const std::lock_guard<std::mutex> lock(mutex_);
     awaited_ = false;
     if (events.empty()) {
       events.swap(events_);
     } else {
-      for (replica::Event& event : events_) events.push_back(std::move(event));
+      for (Posted& event : events_) events.push_back(std::move(event));
       events_.clear();
     }
     for (Task& task : tasks_) tasks.push_back(std::move(task));
@@ -86,7 +94,7 @@ class Mailbox {
   Added added() { return std::exchange(awaited_, true) ? Added::behind : Added::first; }
 
   std::mutex mutex_;
-  std::vector<replica::Event> events_;
+  std::vector<Posted> events_;
   std::vector<Task> tasks_;
   /// A wake-up is on its way.
   bool awaited_ = false;

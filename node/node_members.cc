@@ -55,12 +55,9 @@ raft::LogId membership_place(const raft::Core& core) {
   return {core.log().term_at(index).value_or(raft::Term(0)), index};
 }
 
-Members::Members(Self self, net::TcpTransport& transport, std::function<void(replica::Event)> feed,
+Members::Members(Self self, Links& links, std::function<void(replica::Event)> feed,
                  std::function<void(const std::string&)> notice)
-    : self_(std::move(self)),
-      transport_(transport),
-      feed_(std::move(feed)),
-      notice_(std::move(notice)) {}
+    : self_(std::move(self)), links_(links), feed_(std::move(feed)), notice_(std::move(notice)) {}
 
 bool Members::names_self(const raft::Membership& membership) const {
   const raft::Member* self = membership.find(self_.id);
@@ -109,14 +106,13 @@ void Members::check_kind(const raft::Membership& newest) {
 void Members::follow(const raft::Core& core, raft::LogId place, bool settled, lease::Now now) {
   const raft::Membership& newest = core.membership();
   const raft::Member* self = newest.find(self_.id);
-  transport_.describe(names_self(newest) ? self->address : self_.address, place);
+  links_.describe(names_self(newest) ? self->address : self_.address, place);
   for (const raft::Member& member : newest.members) {
-    // A member with an invalid address cannot be reached; its status shows that.
-    static_cast<void>(transport_.set_peer({member.id, member.address}));
+    links_.set_peer({member.id, member.address});
   }
   // An empty membership: this node waits to be added, and talks to every node that talks to it.
   if (!settled || newest.members.empty()) return;
-  for (const net::PeerAddress& peer : transport_.peers()) {
+  for (const net::PeerAddress& peer : links_.peers()) {
     if (newest.find(peer.id) == nullptr) removed_.try_emplace(peer.id, now.promise + kFarewell);
   }
 }
@@ -129,9 +125,9 @@ void Members::dismiss_removed(const raft::Membership& newest, lease::Now now) {
       continue;
     }
     // A peer that knows a newer membership than this node may be a member again.
-    const auto known = transport_.known_membership(peer->first);
+    const auto known = links_.known_membership(peer->first);
     if (!back && !(known && *known > *place_)) {
-      transport_.dismiss_peer(peer->first, removed_since(peer->first, *place_));
+      links_.dismiss_peer(peer->first, removed_since(peer->first, *place_));
     }
     peer = removed_.erase(peer);
   }
@@ -244,7 +240,7 @@ void Members::ask_uuid(const std::shared_ptr<Change>& change, std::size_t edit) 
   const MemberEdit& added = change->edits[edit];
   if (added.what != MemberEdit::What::add || added.uuid != raft::Uuid{}) return;
   ++change->asking;
-  transport_.introduce({added.id, added.address}, [this, change, edit](Result<wire::Hello> answer) {
+  links_.introduce(added, [this, change, edit](Result<wire::Hello> answer) {
     learned(change, edit, std::move(answer));
   });
 }
@@ -329,7 +325,7 @@ std::optional<raft::NodeId> Members::older_build(const MemberEdits& edits) const
   if (!core_->membership().settings) return std::nullopt;
   for (const MemberEdit& edit : edits) {
     if (edit.what != MemberEdit::What::promote) continue;
-    const auto spoken = transport_.wire_version(edit.id);
+    const auto spoken = links_.wire_version(edit.id);
     if (spoken && *spoken < wire::kSettingsVersion) return edit.id;
   }
   return std::nullopt;
@@ -366,8 +362,8 @@ void Members::describe(const raft::Core& core, NodeStatus& status) const {
     shown.voter = newest.is_voter(member.id);
     shown.witness = newest.is_witness(member.id);
     shown.leaving = std::binary_search(newest.leaving.begin(), newest.leaving.end(), member.id);
-    shown.connected = member.id == self_.id || transport_.connected(member.id);
-    shown.proofs = transport_.proofs(member.id);
+    shown.connected = member.id == self_.id || links_.connected(member.id);
+    shown.proofs = links_.proofs(member.id);
     if (core.role() == raft::Role::leader) {
       const auto progress = core.progress().find(member.id);
       if (member.id == self_.id) shown.match = core.durable_index();

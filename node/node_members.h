@@ -3,9 +3,9 @@
 #pragma once
 
 #include <leasehold/lease/clock.h>
-#include <leasehold/net/tcp_transport.h>
+#include <leasehold/node/group.h>
 #include <leasehold/node/member_edit.h>
-#include <leasehold/node/node.h>
+#include <leasehold/node/node_links.h>
 #include <leasehold/replica/driver.h>
 
 #include <functional>
@@ -40,9 +40,9 @@ class Members {
     replica::CallGroup group;
     MembersCompletion done;
   };
-  /// `feed` hands an event to the driver. `transport` outlives this.
+  /// `feed` hands an event to the driver. `links` outlives this.
   /// `notice` takes sentences for the operator's log.
-  Members(Self self, net::TcpTransport& transport, std::function<void(replica::Event)> feed,
+  Members(Self self, Links& links, std::function<void(replica::Event)> feed,
           std::function<void(const std::string&)> notice);
 
   /// Once a turn: a few comparisons when nothing changed.
@@ -57,7 +57,7 @@ class Members {
   /// When look() and gone() are to be asked again, whatever happens.
   raft::PromiseInstant due() const;
 
-  // The transport asks. A `core` that is null: the group has not formed.
+  // The connections ask. A `core` that is null: the group has not formed.
 
   Result<void> accept_peer(const raft::Core& core, raft::NodeId peer, raft::Uuid uuid) const;
   std::optional<wire::Refusal> judge_stranger(const raft::Core* core,
@@ -94,7 +94,7 @@ class Members {
   void check_kind(const raft::Membership& newest);
 
   Self self_;
-  net::TcpTransport& transport_;
+  Links& links_;
   std::function<void(replica::Event)> feed_;
   std::function<void(const std::string&)> notice_;
   /// Of the driver that runs; set by look().

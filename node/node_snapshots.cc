@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,9 +15,6 @@
 
 namespace leasehold::node {
 namespace {
-
-/// The thread's niceness, from 0 (normal) to 19: reads come before a snapshot.
-constexpr int kNiceness = 10;
 
 std::string folder_of(const std::string& data_dir) {
   return data_dir + "/snapshot";
@@ -51,67 +46,36 @@ std::uint64_t random_tag() {
 
 }  // namespace
 
-SnapshotThread::SnapshotThread(replica::StateMachine& machine, const std::string& data_dir,
-                               std::uint64_t cluster_id, raft::Index durable, Post post)
+GroupSnapshots::GroupSnapshots(WorkPool& pool, replica::StateMachine& machine,
+                               const std::string& data_dir, std::uint64_t cluster_id,
+                               raft::Index durable, Post post)
     : machine_(machine),
       folder_(folder_of(data_dir)),
       cluster_id_(cluster_id),
       durable_at_start_(durable),
       post_(std::move(post)),
-      thread_([this] { run(); }) {
-  pthread_setname_np(thread_.native_handle(), "lh-snap");
+      line_(pool) {
+  add([this] { recover(); });
 }
 
-SnapshotThread::~SnapshotThread() {
-  stop();
-}
-
-void SnapshotThread::add(Task task) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    tasks_.push_back(std::move(task));
-  }
-  changed_.notify_one();
-}
-
-void SnapshotThread::stop() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    stopping_ = true;
-  }
-  changed_.notify_one();
-  if (thread_.joinable()) thread_.join();
-}
-
-void SnapshotThread::run() {
-  // On Linux this affects this thread alone. A hint: everything works without it.
-  static_cast<void>(::setpriority(PRIO_PROCESS, 0, kNiceness));
-  recover();
-  for (;;) {
-    Task task;
-    {
-      std::unique_lock<std::mutex> lock(mutex_);
-      changed_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
-      if (stopping_) return;
-      task = std::move(tasks_.front());
-      tasks_.pop_front();
-    }
+void GroupSnapshots::add(Task task) {
+  line_.add([this, task = std::move(task)] {
     if (!failed_) task();
-  }
+  });
 }
 
-void SnapshotThread::fail(const Error& error) {
+void GroupSnapshots::fail(const Error& error) {
   failed_ = true;
   post_(replica::StorageFailed{error});
 }
 
 // ---- The state machine's ----
 
-void SnapshotThread::make_durable() {
+void GroupSnapshots::make_durable() {
   add([this] { post_(replica::MachineDurable{machine_.make_durable()}); });
 }
 
-void SnapshotThread::take() {
+void GroupSnapshots::take() {
   add([this] {
     Result<std::shared_ptr<const replica::Snapshot>> snapshot = machine_.take_snapshot();
     if (!snapshot.ok()) {
@@ -125,7 +89,7 @@ void SnapshotThread::take() {
   });
 }
 
-void SnapshotThread::read(std::uint64_t token, std::uint64_t tag, std::uint64_t offset,
+void GroupSnapshots::read(std::uint64_t token, std::uint64_t tag, std::uint64_t offset,
                           std::size_t bytes) {
   add([this, token, tag, offset, bytes] {
     const auto found = taken_.find(tag);
@@ -140,13 +104,13 @@ void SnapshotThread::read(std::uint64_t token, std::uint64_t tag, std::uint64_t 
   });
 }
 
-void SnapshotThread::release(std::uint64_t tag) {
+void GroupSnapshots::release(std::uint64_t tag) {
   add([this, tag] { taken_.erase(tag); });
 }
 
 // ---- What arrives ----
 
-Result<std::shared_ptr<const StagedSnapshot>> SnapshotThread::complete(
+Result<std::shared_ptr<const StagedSnapshot>> GroupSnapshots::complete(
     const std::string& data_dir) {
   const std::string path = complete_in(folder_of(data_dir));
   Result<std::unique_ptr<SnapshotFile>> file = SnapshotFile::open(path);
@@ -159,7 +123,7 @@ Result<std::shared_ptr<const StagedSnapshot>> SnapshotThread::complete(
       std::make_shared<StagedSnapshot>(std::move(file).value()));
 }
 
-Result<void> SnapshotThread::install_at_start(const std::string& data_dir, raft::LogId base,
+Result<void> GroupSnapshots::install_at_start(const std::string& data_dir, raft::LogId base,
                                               replica::StateMachine& machine) {
   const auto staged = complete(data_dir);
   if (staged.ok() && staged.value()->id().last == base) {
@@ -179,8 +143,9 @@ Result<void> SnapshotThread::install_at_start(const std::string& data_dir, raft:
 
 /// Handles what an earlier process left. A complete snapshot that was not installed when that
 /// process ended waits to be offered again.
-void SnapshotThread::recover() {
+void GroupSnapshots::recover() {
   std::error_code error;
+  if (!std::filesystem::exists(folder_, error)) return;  // the first snapshot makes it
   if (auto made = storage::make_private_folder(folder_); !made.ok()) {
     fail(made.error());
     return;
@@ -196,7 +161,7 @@ void SnapshotThread::recover() {
   }
 }
 
-void SnapshotThread::store(const raft::ReceivedChunk& received) {
+void GroupSnapshots::store(const raft::ReceivedChunk& received) {
   add([this, received] {
     Place place = store_now(received.chunk);
     if (failed_) return;
@@ -212,7 +177,7 @@ void SnapshotThread::store(const raft::ReceivedChunk& received) {
   });
 }
 
-SnapshotThread::Place SnapshotThread::store_now(const raft::SnapshotChunk& chunk) {
+GroupSnapshots::Place GroupSnapshots::store_now(const raft::SnapshotChunk& chunk) {
   Place place;
   if (complete_) {
     place.refused = *complete_ != chunk.id;
@@ -232,7 +197,7 @@ SnapshotThread::Place SnapshotThread::store_now(const raft::SnapshotChunk& chunk
   return place;
 }
 
-Result<SnapshotThread::Place> SnapshotThread::add_chunk(const raft::SnapshotChunk& chunk) {
+Result<GroupSnapshots::Place> GroupSnapshots::add_chunk(const raft::SnapshotChunk& chunk) {
   Place place;
   const Result<bool> opened = open_incoming(chunk);
   if (!opened.ok()) return opened.error();
@@ -249,7 +214,7 @@ Result<SnapshotThread::Place> SnapshotThread::add_chunk(const raft::SnapshotChun
 
 /// Makes incoming_ the file of the chunk's snapshot. False: there is none, and the chunk does not
 /// begin one.
-Result<bool> SnapshotThread::open_incoming(const raft::SnapshotChunk& chunk) {
+Result<bool> GroupSnapshots::open_incoming(const raft::SnapshotChunk& chunk) {
   if (!std::exchange(looked_, true)) {
     Result<std::unique_ptr<SnapshotFile>> left = SnapshotFile::open(incoming_in(folder_));
     if (left.ok()) {
@@ -264,13 +229,14 @@ Result<bool> SnapshotThread::open_incoming(const raft::SnapshotChunk& chunk) {
   // Another one, or a damaged one.
   incoming_.reset();
   remove(incoming_in(folder_));
+  if (auto folder = storage::make_private_folder(folder_); !folder.ok()) return folder.error();
   Result<std::unique_ptr<SnapshotFile>> made = SnapshotFile::create(incoming_in(folder_), head);
   if (!made.ok()) return made.error();
   incoming_ = std::move(made).value();
   return true;
 }
 
-Result<void> SnapshotThread::finish() {
+Result<void> GroupSnapshots::finish() {
   const raft::SnapshotId id = incoming_->head().id;
   if (const auto synced = incoming_->sync(); !synced.ok()) return synced;
   incoming_.reset();
@@ -282,14 +248,14 @@ Result<void> SnapshotThread::finish() {
   return {};
 }
 
-void SnapshotThread::discard() {
+void GroupSnapshots::discard() {
   add([this] {
     complete_.reset();
     remove(complete_in(folder_));
   });
 }
 
-void SnapshotThread::remove(const std::string& path) {
+void GroupSnapshots::remove(const std::string& path) {
   std::error_code ignored;
   std::filesystem::remove(path, ignored);
 }

@@ -1,42 +1,36 @@
-// The thread that takes, reads and stores snapshots.
+// Takes, reads and stores the snapshots of a group, on a thread of a pool.
 #pragma once
 
 #include <leasehold/base/result.h>
 #include <leasehold/node/node_snapshot_file.h>
+#include <leasehold/node/node_work_pool.h>
 #include <leasehold/replica/driver.h>
 #include <leasehold/replica/state_machine.h>
 
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 
 namespace leasehold::node {
 
-/// Works on a thread of its own, "lh-snap", with a lower priority than every other thread of the
-/// process. What arrives stands in the folder `snapshot`: in the file `incoming`, which becomes
+/// What arrives stands in the folder `snapshot`: in the file `incoming`, which becomes
 /// `complete` when all of it is there and durable, until it is installed.
 ///
 /// Its queue is bounded by what a Driver asks for at once: one make_durable(), one take(), one
 /// read() for each peer, and Limits::chunks_storing_max chunks.
-class SnapshotThread final : public replica::Snapshots {
+class GroupSnapshots final : public replica::Snapshots {
  public:
-  /// `post` is called on lh-snap with each answer, or with StorageFailed.
+  /// `post` is called on the pool's thread with each answer, or with StorageFailed.
   using Post = std::function<void(replica::Event)>;
 
-  /// `machine` outlives it. `durable`: what it has made durable.
-  SnapshotThread(replica::StateMachine& machine, const std::string& data_dir,
+  /// `pool` and `machine` outlive it. `durable`: what the machine has made durable.
+  GroupSnapshots(WorkPool& pool, replica::StateMachine& machine, const std::string& data_dir,
                  std::uint64_t cluster_id, raft::Index durable, Post post);
-  /// Calls stop().
-  ~SnapshotThread() override;
-  SnapshotThread(const SnapshotThread&) = delete;
-  SnapshotThread& operator=(const SnapshotThread&) = delete;
+  GroupSnapshots(const GroupSnapshots&) = delete;
+  GroupSnapshots& operator=(const GroupSnapshots&) = delete;
 
   void make_durable() override;
   void take() override;
@@ -57,8 +51,8 @@ class SnapshotThread final : public replica::Snapshots {
   /// The complete one is in the state machine, durably. Any thread.
   void installed() { discard(); }
 
-  /// Ends what is under way, forgets the rest, joins the thread. Idempotent.
-  void stop();
+  /// Ends what is under way, and forgets the rest. Idempotent.
+  void stop() { line_.leave(); }
 
  private:
   using Task = std::function<void()>;
@@ -70,7 +64,6 @@ class SnapshotThread final : public replica::Snapshots {
   };
 
   void add(Task task);
-  void run();
   void recover();
   Place store_now(const raft::SnapshotChunk& chunk);
   Result<Place> add_chunk(const raft::SnapshotChunk& chunk);
@@ -85,7 +78,7 @@ class SnapshotThread final : public replica::Snapshots {
   const raft::Index durable_at_start_;
   const Post post_;
 
-  // Of the thread.
+  // Of the line's tasks.
   std::map<std::uint64_t, std::shared_ptr<const replica::Snapshot>> taken_;  ///< by tag
   std::unique_ptr<SnapshotFile> incoming_;
   /// The file of an earlier process was looked for.
@@ -94,11 +87,7 @@ class SnapshotThread final : public replica::Snapshots {
   std::optional<raft::SnapshotId> complete_;
   bool failed_ = false;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Task> tasks_;
-  bool stopping_ = false;
-  std::thread thread_;
+  WorkPool::Line line_;
 };
 
 }  // namespace leasehold::node

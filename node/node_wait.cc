@@ -1,5 +1,5 @@
-// The calls of a Node that wait for their answer, built on those that do not.
-#include <leasehold/node/node.h>
+// The calls of a Group that wait for their answer, built on those that do not.
+#include <leasehold/node/group.h>
 
 #include <future>
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace leasehold::node {
 
-replica::ProposeResult Node::propose_and_wait(Bytes command, CallOptions options) {
+replica::ProposeResult Group::propose_and_wait(Bytes command, CallOptions options) {
   auto answer = std::make_shared<std::promise<replica::ProposeResult>>();
   std::future<replica::ProposeResult> answered = answer->get_future();
   propose(std::move(command), options,
@@ -15,7 +15,7 @@ replica::ProposeResult Node::propose_and_wait(Bytes command, CallOptions options
   return answered.get();
 }
 
-MembersResult Node::change_members_and_wait(MemberEdits edits, CallOptions options) {
+MembersResult Group::change_members_and_wait(MemberEdits edits, CallOptions options) {
   auto answer = std::make_shared<std::promise<MembersResult>>();
   std::future<MembersResult> answered = answer->get_future();
   change_members(std::move(edits), options,
@@ -23,7 +23,7 @@ MembersResult Node::change_members_and_wait(MemberEdits edits, CallOptions optio
   return answered.get();
 }
 
-replica::ReadResult Node::read_point(raft::ReadMode mode, CallOptions options) {
+replica::ReadResult Group::read_point(raft::ReadMode mode, CallOptions options) {
   const replica::LeaseView& view = lease_view();
   // Before the view is copied: what is committed between the two may be missing in the copy.
   auto began = raft::HolderInstant::earliest();

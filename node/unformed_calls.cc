@@ -49,6 +49,7 @@ void UnformedCalls::take(lease::Now now, std::vector<replica::Event>& events, bo
   }
   events.clear();
   std::size_t kept = 0;
+  next_deadline_ = raft::PromiseInstant::never();
   for (replica::Event& event : waiting_) {
     const auto deadline = deadline_of(event);
     if (!deadline) continue;
@@ -58,6 +59,7 @@ void UnformedCalls::take(lease::Now now, std::vector<replica::Event>& events, bo
     } else {
       if (&waiting_[kept] != &event) waiting_[kept] = std::move(event);
       ++kept;
+      next_deadline_ = std::min(next_deadline_, *deadline);
     }
   }
   waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(kept), waiting_.end());
@@ -66,6 +68,7 @@ void UnformedCalls::take(lease::Now now, std::vector<replica::Event>& events, bo
 void UnformedCalls::release(std::vector<replica::Event>& events) {
   for (replica::Event& event : waiting_) events.push_back(std::move(event));
   waiting_.clear();
+  next_deadline_ = raft::PromiseInstant::never();
 }
 
 }  // namespace leasehold::node

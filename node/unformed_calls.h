@@ -20,10 +20,13 @@ class UnformedCalls {
   void take(lease::Now now, std::vector<replica::Event>& events, bool closed);
   /// The driver is there: appends everything to `events`.
   void release(std::vector<replica::Event>& events);
+  /// When take() is due even if nothing comes.
+  raft::PromiseInstant next_deadline() const { return next_deadline_; }
 
  private:
   const std::size_t calls_max_;
   std::vector<replica::Event> waiting_;
+  raft::PromiseInstant next_deadline_ = raft::PromiseInstant::never();
 };
 
 }  // namespace leasehold::node

@@ -220,6 +220,9 @@ class Core {
   /// When the newest round, or beat of this process, that the peer has acknowledged began. None:
   /// the peer has not answered in this term, this node does not lead, or there is no such peer.
   std::optional<HolderInstant> last_heard(NodeId peer) const;
+  /// A leader of which no member needs a message: it holds its lease by the beats of its process,
+  /// and looks again when that goes on (next_deadline()).
+  bool at_rest() const;
   std::size_t pending_reads() const;  ///< not answered yet
 
  private:

@@ -51,6 +51,7 @@ class Core::Impl {
   PromiseInstant next_deadline() const;
   const CoreOptions& options() const { return options_; }
   Role role() const;
+  bool at_rest() const { return as_leader() != nullptr && as_leader()->at_rest; }
   NodeId leader() const { return leader_; }
   Index commit_index() const { return commit_; }
   Index cut_limit() const { return options_.witness ? held_ : commit_; }
@@ -67,7 +68,6 @@ class Core::Impl {
 
  private:
   friend class CoreReader;  // fingerprint.cc
-
   // core.cc
   void begin_input(Now now);
   void end_input();

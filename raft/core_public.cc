@@ -146,6 +146,10 @@ Role Core::role() const {
   return impl_->role();
 }
 
+bool Core::at_rest() const {
+  return impl_->at_rest();
+}
+
 Term Core::term() const {
   return impl_->hard_state().term;
 }

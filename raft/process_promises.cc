@@ -27,6 +27,9 @@ void ProcessPromises::set_peers(const std::vector<Peer>& peers) {
   for (PeerState& known : peers_) known.member = false;
   for (const Peer& one : peers) {
     LEASEHOLD_ASSERT(one.id != options_.self.id);
+    for (PeerState& known : peers_) {
+      if (known.id == one.id && known.directory != one.uuid) known.released.clear();  // it is gone
+    }
     if (PeerState* const known = peer(one); known != nullptr) {
       known->member = true;
     } else {
@@ -50,8 +53,8 @@ void ProcessPromises::set_timing(const lease::Timing& timing) {
 }
 
 PromiseInstant ProcessPromises::next_deadline() const {
-  const bool any =
-      std::any_of(peers_.begin(), peers_.end(), [](const PeerState& peer) { return peer.member; });
+  const bool any = std::any_of(peers_.begin(), peers_.end(),
+                               [](const PeerState& peer) { return gets_beats(peer); });
   return any && healthy_ ? beat_due_ : PromiseInstant::never();
 }
 
@@ -60,12 +63,23 @@ void ProcessPromises::tick(Now now) {
   begin_beat(now);
 }
 
+void ProcessPromises::last_beats(Now now) {
+  const auto misses = [](const PeerState& peer) { return !peer.released.empty(); };
+  while (healthy_ && std::any_of(peers_.begin(), peers_.end(), misses)) {
+    begin_beat(now);
+    for (PeerState& peer : peers_) {
+      std::erase_if(peer.released,
+                    [](const ReleasedGroup& released) { return released.since != lease::Beat(); });
+    }
+  }
+}
+
 void ProcessPromises::begin_beat(Now now) {
   LEASEHOLD_ASSERT(healthy_);
   beats_.begin(now.holder, options_.timing);
   beat_due_ = now.promise + options_.timing.heartbeat;
   for (PeerState& to : peers_) {
-    if (to.member) pending_.beats.push_back({to.id, beat_to(to)});
+    if (gets_beats(to)) pending_.beats.push_back({to.id, beat_to(to)});
   }
   LEASEHOLD_ASSERT(next_deadline() > now.promise);
 }
@@ -155,6 +169,7 @@ void ProcessPromises::reply(const Peer& from, const ProcessBeatReply& reply) {
   const std::optional<lease::Epoch> before = supporter.epoch();
   if (!supporter.acknowledge(beats_, reply.beat, reply.epoch)) return;
   pending_.acknowledged = true;
+  if (before != supporter.epoch()) pending_.epoch_moved = true;
   // At another epoch nothing is bound that this process has ever asked for.
   const bool all = before && reply.epoch > *before;
   std::erase_if(by->released, [&reply, all](const ReleasedGroup& released) {

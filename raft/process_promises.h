@@ -56,8 +56,10 @@ struct ProcessReady {
   std::vector<Reply> replies;
   /// For Core::released() of that group, if it has a replica here.
   std::vector<Released> released;
-  /// For Core::beats_acknowledged() of each group that is led here.
+  /// For Core::beats_acknowledged() of the groups that are led here: of those that do not rest, and
+  /// also of those that do if a member's process has let go, or was never heard before.
   bool acknowledged = false;
+  bool epoch_moved = false;
 };
 
 /// Of one process. Passive and deterministic, as Core: time is an input, effects are data.
@@ -78,6 +80,9 @@ class ProcessPromises final : public SharedPromises {
   /// In this and all that takes one, `now` was sampled after the input was in memory: a promise
   /// that counts from an earlier instant is too short.
   void tick(Now now);
+  /// The process ends: beats say at once all releases that a member may not know, as many as that
+  /// takes.
+  void last_beats(Now now);
   /// When a tick is due.
   PromiseInstant next_deadline() const;
   void beat(Now now, const Peer& from, const ProcessBeat& beat);
@@ -101,7 +106,7 @@ class ProcessPromises final : public SharedPromises {
   struct PeerState {
     NodeId id;
     Uuid directory;
-    /// False: it shares no group any more. It may again, and has to learn then what it has missed.
+    /// False: it shares no group any more.
     bool member;
     /// What the peer has not acknowledged yet: the oldest first, one of each group. `since` is zero
     /// until a beat has said it.
@@ -117,6 +122,8 @@ class ProcessPromises final : public SharedPromises {
   };
 
   PeerState* peer(const Peer& of);
+  /// One that shares no group any more has to learn of the last ones.
+  static bool gets_beats(const PeerState& peer) { return peer.member || !peer.released.empty(); }
   void begin_beat(Now now);
   ProcessBeat beat_to(PeerState& to) const;
   void remember(const Uuid& holder, Supported& supported);

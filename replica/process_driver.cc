@@ -2,8 +2,6 @@
 #include <leasehold/replica/process_driver.h>
 
 #include <algorithm>
-#include <iterator>
-#include <map>
 #include <utility>
 #include <variant>
 
@@ -13,6 +11,14 @@ namespace {
 
 /// Messages of processes are of no group.
 constexpr raft::GroupId kNoGroup{0};
+
+void put(std::set<raft::GroupId>& groups, raft::GroupId id, bool in) {
+  if (in) {
+    groups.insert(id);
+  } else {
+    groups.erase(id);
+  }
+}
 
 raft::LogId newest_membership(const Driver& driver) {
   const raft::Log& log = driver.core().log();
@@ -30,52 +36,43 @@ ProcessDriver::ProcessDriver(const raft::ProcessOptions& options,
       store_(store),
       promises_(options, remembered, now) {}
 
-void ProcessDriver::add(Driver& driver) {
-  groups_.push_back({&driver, newest_membership(driver), {}});
-  groups_changed_ = true;
+void ProcessDriver::add(Driver& driver, const Places* places) {
+  const auto [added, fresh] = groups_.try_emplace(driver.group(), Group{&driver, places, {}, {}});
+  LEASEHOLD_ASSERT(fresh);
+  count_members(added->second);
   meet_members();
 }
 
 void ProcessDriver::remove(Driver& driver) {
-  Group* const group = group_of(driver);
-  LEASEHOLD_ASSERT(group != nullptr);
-  take_releases(*group);
-  groups_.erase(groups_.begin() + (group - groups_.data()));
-  groups_changed_ = true;
-  LEASEHOLD_ASSERT(group_of(driver) == nullptr);
+  Group& group = group_of(driver);
+  take_releases(group);
+  discount(group);
+  leading_.erase(driver.group());
+  busy_.erase(driver.group());
+  std::erase_if(follows_, [&driver](const Follows& one) { return one.driver == &driver; });
+  groups_.erase(driver.group());
 }
 
-ProcessDriver::Group* ProcessDriver::group_of(const Driver& driver) {
-  const auto found = std::find_if(groups_.begin(), groups_.end(), [&driver](const Group& group) {
-    return group.driver == &driver;
-  });
-  return found != groups_.end() ? &*found : nullptr;
-}
-
-void ProcessDriver::move_events(Group* from, std::vector<Event>& to) {
-  if (from == nullptr) return;
-  std::move(from->events.begin(), from->events.end(), std::back_inserter(to));
-  from->events.clear();
-}
-
-void ProcessDriver::handle(lease::Now now, const Driver& driver, std::vector<Event>& events) {
-  Group* const group = group_of(driver);
-  std::vector<Event> left;
-  move_events(group, left);
-  for (Event& event : events) {
-    if (!take(now, event)) left.push_back(std::move(event));
-    move_events(group, left);
-  }
-  events = std::move(left);
+ProcessDriver::Group& ProcessDriver::group_of(const Driver& driver) {
+  const auto found = groups_.find(driver.group());
+  LEASEHOLD_ASSERT(found != groups_.end() && found->second.driver == &driver);
+  return found->second;
 }
 
 raft::PromiseInstant ProcessDriver::next_deadline() const {
-  const bool waits = std::any_of(groups_.begin(), groups_.end(),
-                                 [](const Group& group) { return !group.events.empty(); });
-  return waits ? raft::PromiseInstant::earliest() : promises_.next_deadline();
+  const bool hear = acknowledged_ && !(epoch_moved_ ? leading_ : busy_).empty();
+  return hear || !follows_.empty() ? raft::PromiseInstant::earliest() : promises_.next_deadline();
 }
 
-/// Whether the event is for the process alone.
+std::vector<ProcessDriver::Follows> ProcessDriver::take_follows() {
+  // A group that rests looks by itself, before its lease ends.
+  const std::set<raft::GroupId>& hear = std::exchange(epoch_moved_, false) ? leading_ : busy_;
+  if (std::exchange(acknowledged_, false)) {
+    for (const raft::GroupId id : hear) follow(groups_.at(id), BeatsAcknowledged{});
+  }
+  return std::exchange(follows_, {});
+}
+
 bool ProcessDriver::take(lease::Now now, const Event& event) {
   bool alone = true;
   if (const auto* ended = std::get_if<PeerEnded>(&event)) {
@@ -99,16 +96,38 @@ bool ProcessDriver::take(lease::Now now, const Event& event) {
   return alone;
 }
 
-// The members first: one that has just become a member again has to learn of a release, too.
+void ProcessDriver::handled(const Driver& driver) {
+  Group& group = group_of(driver);
+  if (newest_membership(driver) != group.membership) {
+    discount(group);
+    count_members(group);
+  }
+  // The members first: one that has just become a member again has to learn of a release, too.
+  meet_members();
+  take_releases(group);
+  const raft::Core& core = driver.core();
+  const bool leads = core.role() == raft::Role::leader;
+  put(leading_, driver.group(), leads);
+  put(busy_, driver.group(), leads && !core.at_rest());
+}
+
 void ProcessDriver::finish(lease::Now now) {
   meet_members();
-  for (Group& group : groups_) take_releases(group);
   promises_.tick(now);
   carry_out();
 }
 
-void ProcessDriver::take_releases(Group& group) {
-  for (const raft::Release& release : group.driver->take_releases()) {
+void ProcessDriver::stop(lease::Now now) {
+  promises_.last_beats(now);
+  carry_out();
+}
+
+void ProcessDriver::take_releases(const Group& group) {
+  for (raft::Release& release : group.driver->take_releases()) {
+    if (group.places != nullptr) {
+      for (raft::NodeId& member : release.members) member = group.places->host_of(member);
+      std::sort(release.members.begin(), release.members.end());
+    }
     promises_.released(group.driver->group(), release);
   }
 }
@@ -122,36 +141,63 @@ void ProcessDriver::carry_out() {
     transport_.send(reply.to, wire::PeerMessage{kNoGroup, reply.message});
   }
   if (!ready_.remember.empty()) store_.remember(std::move(ready_.remember), ready_.write);
-  for (Group& group : groups_) {
-    for (const raft::ProcessReady::Released& released : ready_.released) {
-      if (released.group != group.driver->group()) continue;
-      group.events.emplace_back(GroupReleased{released.holder, released.term});
+  for (const raft::ProcessReady::Released& released : ready_.released) {
+    const auto group = groups_.find(released.group);
+    if (group == groups_.end()) continue;
+    raft::Peer holder = released.holder;
+    if (group->second.places == nullptr) {
+      follow(group->second, GroupReleased{holder, released.term});
+      continue;
     }
-    const bool leads = group.driver->core().role() == raft::Role::leader;
-    const bool said =
-        !group.events.empty() && std::holds_alternative<BeatsAcknowledged>(group.events.back());
-    if (ready_.acknowledged && leads && !said) group.events.emplace_back(BeatsAcknowledged{});
+    // A replica that was there before leads no more either.
+    for (const raft::NodeId replica : group->second.places->replicas_of(holder.uuid)) {
+      holder.id = replica;
+      follow(group->second, GroupReleased{holder, released.term});
+    }
+  }
+  acknowledged_ = acknowledged_ || ready_.acknowledged;
+  epoch_moved_ = epoch_moved_ || ready_.epoch_moved;
+}
+
+// ---- The members of all groups get its beats ----
+
+void ProcessDriver::count_members(Group& group) {
+  group.membership = newest_membership(*group.driver);
+  for (const raft::Member& member : group.driver->core().membership().members) {
+    const raft::NodeId host =
+        group.places != nullptr ? group.places->host_of(member.id) : member.id;
+    if (host == self_ || host == raft::kNobody) continue;
+    group.members.emplace_back(host, member.uuid);
+  }
+  for (const Host& host : group.members) {
+    if (++members_[host] == 1) members_changed_ = true;
   }
 }
 
-/// All that share a group with this node get its beats, under each directory that a group names.
+void ProcessDriver::discount(Group& group) {
+  for (const Host& host : group.members) {
+    const auto counted = members_.find(host);
+    LEASEHOLD_ASSERT(counted != members_.end());
+    if (--counted->second > 0) continue;
+    members_.erase(counted);
+    members_changed_ = true;
+  }
+  group.members.clear();
+}
+
+void ProcessDriver::hosts_changed() {
+  for (auto& [id, group] : groups_) {
+    discount(group);
+    count_members(group);
+  }
+  meet_members();
+}
+
+/// Under each directory that a group names.
 void ProcessDriver::meet_members() {
-  bool changed = std::exchange(groups_changed_, false);
-  for (Group& group : groups_) {
-    const raft::LogId newest = newest_membership(*group.driver);
-    changed = changed || newest != group.membership;
-    group.membership = newest;
-  }
-  if (!changed) return;
-  std::map<std::pair<raft::NodeId, raft::Uuid>, raft::Peer> peers;
-  for (const Group& group : groups_) {
-    for (const raft::Member& member : group.driver->core().membership().members) {
-      if (member.id == self_) continue;
-      peers[{member.id, member.uuid}] = {member.id, member.uuid, {}};
-    }
-  }
+  if (!std::exchange(members_changed_, false)) return;
   std::vector<raft::Peer> all;
-  for (const auto& [name, peer] : peers) all.push_back(peer);
+  for (const auto& [host, groups] : members_) all.push_back({host.first, host.second, {}});
   promises_.set_peers(all);
 }
 

@@ -29,7 +29,6 @@ const raft::Membership& GroupLog::confirmed() const {
 
 Result<void> GroupLog::confirm_set(std::vector<raft::Member> members,
                                    const std::optional<raft::GroupSettings>& settings) {
-  LEASEHOLD_ASSERT(!started_);
   std::sort(members.begin(), members.end(),
             [](const raft::Member& a, const raft::Member& b) { return a.id < b.id; });
   raft::Membership set;
@@ -46,9 +45,11 @@ Result<void> GroupLog::confirm_set(std::vector<raft::Member> members,
                  "this node has confirmed another set of initial members: all peers of a new "
                  "cluster have to start on empty folders, with the same peers"};
   }
-  const NodeIdentity& own = threads_.store().identity();
-  const raft::Member* self = set.find(own.id);
-  if (self == nullptr || self->uuid != own.uuid) {
+  // By its directory: in a shared log the number is that of the replica, not of the node.
+  const raft::Uuid& own = threads_.store().identity().uuid;
+  const bool here = std::any_of(set.members.begin(), set.members.end(),
+                                [&own](const raft::Member& member) { return member.uuid == own; });
+  if (!here) {
     return Error{ErrorCode::invalid_argument, "this node is not in the set of initial members"};
   }
   // Stores nothing that the decoder would refuse.
@@ -62,7 +63,6 @@ Result<void> GroupLog::confirm_set(std::vector<raft::Member> members,
 }
 
 Result<void> GroupLog::form(raft::LogId base) {
-  LEASEHOLD_ASSERT(!started_);
   if (formed()) return {};
   Foundation foundation = found_.foundation;
   if (!foundation.confirmed) {
@@ -92,7 +92,7 @@ bool GroupLog::joined() const {
   return foundation.confirmed && foundation.confirmed->members.empty();
 }
 
-/// Replaces the foundation of a log without entries. Durable on return.
+/// Replaces the foundation of a log without entries. Before start(): durable on return.
 Result<void> GroupLog::lay(Foundation foundation) {
   auto pending = std::make_shared<Pending>();
   pending->group = group_;
@@ -106,7 +106,11 @@ Result<void> GroupLog::lay(Foundation foundation) {
   pending->foundation = foundation;
   pending->bytes = kBatchOverheadBytes;
   const StateRecord state = pending->state;
-  if (auto laid = threads_.write_now(std::move(pending)); !laid) return laid;
+  if (started_) {
+    threads_.persist(std::move(pending));
+  } else if (auto laid = threads_.write_now(std::move(pending)); !laid) {
+    return laid;
+  }
   found_.hard_state = state.hard_state;
   if (foundation.base) found_.shape = Shape(foundation.base->id, {}, foundation.base->id);
   found_.foundation = std::move(foundation);
@@ -123,22 +127,23 @@ raft::InitialState GroupLog::take_initial_state() {
   state.base_membership = found_.foundation.base->membership;
   state.runs = found_.shape.runs();
   state.last_index = found_.shape.last().index;
-  state.memberships = std::move(found_.memberships);
+  state.memberships = found_.memberships;
   state.bytes = found_.payload_bytes;
   return state;
 }
 
 void GroupLog::start(StorageSink& sink) {
-  LEASEHOLD_ASSERT(state_taken_);
   LEASEHOLD_ASSERT(!started_);
   started_ = true;
+  found_.memberships = {};
   threads_.enter(group_, sink);
+  if (!threads_.started()) threads_.start();
 }
 
 // Behind it.
 
 void GroupLog::persist(raft::PersistBatch batch) {
-  LEASEHOLD_ASSERT(started_);
+  LEASEHOLD_ASSERT(started_ && state_taken_);
   LEASEHOLD_ASSERT(!(batch.reset && batch.cut));
   auto pending = std::make_shared<Pending>();
   pending->group = group_;

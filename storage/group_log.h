@@ -1,6 +1,7 @@
 // The log of one group, in files that it may share with the logs of others.
 #pragma once
 
+#include <leasehold/base/assert.h>
 #include <leasehold/base/result.h>
 #include <leasehold/raft/log.h>
 #include <leasehold/storage/log_threads.h>
@@ -13,7 +14,10 @@
 namespace leasehold::storage {
 
 /// One user thread at a time. The threads outlive it. The calls before start() block on the disk,
-/// those after it never do; the destructor waits until what persist() took is durable.
+/// those after it never do; the destructor waits until what it took is durable.
+///
+/// What confirm_set() and form() lay behind start() is durable when the sink's persisted() says so,
+/// with the id 0; nothing else may be laid or given to persist() until then.
 class GroupLog final : public Storage {
  public:
   GroupLog(LogThreads& threads, raft::GroupId group);
@@ -36,6 +40,13 @@ class GroupLog final : public Storage {
   bool joined() const;
   raft::InitialState take_initial_state();
   void start(StorageSink& sink);
+  /// What it was opened with, and has laid since. Before start().
+  FoundGroup found() && {
+    LEASEHOLD_ASSERT(!started_);
+    return std::move(found_);
+  }
+  /// Of the whole log. Any thread.
+  std::uint64_t syncs() const { return threads_.store().syncs(); }
 
   void persist(raft::PersistBatch batch) override;
   void read(const ReadRequest& request) override;

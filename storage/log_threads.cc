@@ -61,6 +61,11 @@ void LogThreads::leave(raft::GroupId group) {
   sinks_.erase(group);
 }
 
+std::pair<std::uint64_t, std::uint64_t> LogThreads::progress() {
+  const Lock lock(mutex_);
+  return {enqueued_, finished_};
+}
+
 void LogThreads::set_process_sink(std::function<void(std::uint64_t)> sink) {
   const std::lock_guard delivering(delivery_);
   process_sink_ = std::move(sink);
@@ -213,12 +218,13 @@ void LogThreads::deliver_persisted(const Waiting& waiting) {
     const Lock lock(mutex_);
     if (failure_) return;
   }
+  // Of a log whose foundation was laid: 0.
   std::map<raft::GroupId, raft::ReadyId> newest;
   std::optional<std::uint64_t> process;
   for (const auto& pending : waiting) {
-    if (pending->process) {
+    if (pending->process && pending->process_write > 0) {
       process = pending->process_write;
-    } else if (pending->batch.id != raft::ReadyId()) {
+    } else if (pending->foundation || pending->batch.id != raft::ReadyId()) {
       newest[pending->group] = pending->batch.id;
     }
   }

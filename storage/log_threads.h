@@ -50,6 +50,8 @@ class LogThreads {
   /// The same, and durable on return. Before start() too. Errors: io, invalid_argument.
   Result<void> write_now(std::shared_ptr<const Pending> pending);
   void read(raft::GroupId group, const ReadRequest& request);
+  /// What persist() has taken, and how much of that is durable.
+  std::pair<std::uint64_t, std::uint64_t> progress();
 
  private:
   using Lock = std::unique_lock<std::mutex>;

@@ -71,7 +71,6 @@ raft::InitialState SegmentLog::take_initial_state() {
 }
 void SegmentLog::start(StorageSink& sink) {
   impl_->log.start(sink);
-  impl_->threads.start();
 }
 void SegmentLog::persist(raft::PersistBatch batch) {
   impl_->log.persist(std::move(batch));
@@ -79,8 +78,11 @@ void SegmentLog::persist(raft::PersistBatch batch) {
 void SegmentLog::read(const ReadRequest& request) {
   impl_->log.read(request);
 }
+GroupLog& SegmentLog::group() {
+  return impl_->log;
+}
 std::uint64_t SegmentLog::syncs() const {
-  return impl_->threads.store().syncs();
+  return impl_->log.syncs();
 }
 
 }  // namespace leasehold::storage

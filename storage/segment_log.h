@@ -19,6 +19,8 @@
 
 namespace leasehold::storage {
 
+class GroupLog;
+
 /// Who a directory belongs to.
 struct NodeIdentity {
   std::uint64_t cluster_id = 0;
@@ -92,6 +94,9 @@ struct SegmentLogOptions {
 /// A cut gives back the files that lie wholly below the base, on the thread that makes files.
 class SegmentLog final : public Storage {
  public:
+  /// The log itself, as those of many groups are: what is said here of each call goes for its own.
+  GroupLog& group();
+
   using Options = SegmentLogOptions;
 
   /// Opens or makes the directory, checks that it is this node's, and reads the whole log. Every

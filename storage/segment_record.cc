@@ -208,6 +208,11 @@ void BatchEncoder::add(const ProcessRecord& record) {
     to.u64(support.directory.low);
     to.u64(static_cast<std::uint64_t>(support.duration.count()));
   }
+  to.u32(static_cast<std::uint32_t>(record.retired.size()));
+  for (const RetiredRecord& retired : record.retired) {
+    to.u64(retired.group.value());
+    to.u64(retired.highest.value());
+  }
 }
 
 void BatchEncoder::add(const raft::Entry& entry) {
@@ -309,6 +314,11 @@ Result<ProcessRecord> take_process(BigReader& in) {
     support.duration = raft::Duration(static_cast<std::int64_t>(in.u64()));
     if (support.duration.count() < 0) return damaged("record of the process");
     record.supports.push_back(support);
+  }
+  const std::uint32_t groups = in.u32();
+  for (std::uint32_t i = 0; i < groups && in.ok(); ++i) {
+    const raft::GroupId group(in.u64());
+    record.retired.push_back({group, raft::NodeId(in.u64())});
   }
   if (!in.ok()) return damaged("record of the process");
   return record;

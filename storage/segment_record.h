@@ -146,9 +146,17 @@ struct SupportRecord {
   friend bool operator==(const SupportRecord&, const SupportRecord&) = default;
 };
 
+/// Of the replicas of a group that were removed here, the highest number: none of them comes back.
+struct RetiredRecord {
+  raft::GroupId group;
+  raft::NodeId highest;
+  friend bool operator==(const RetiredRecord&, const RetiredRecord&) = default;
+};
+
 /// What a process remembers beside its groups, in a shared log: all of it, in each record.
 struct ProcessRecord {
   std::vector<SupportRecord> supports;
+  std::vector<RetiredRecord> retired{};  ///< one for each group
   friend bool operator==(const ProcessRecord&, const ProcessRecord&) = default;
 };
 

@@ -182,6 +182,22 @@ FoundGroup SegmentStore::take_group(raft::GroupId group) {
   return taken;
 }
 
+void SegmentStore::give_back(raft::GroupId group, FoundGroup found) {
+  const Lock lock(mutex_);
+  if (found.foundation != Foundation{}) found_.insert_or_assign(group, std::move(found));
+}
+
+std::vector<raft::Member> SegmentStore::members(raft::GroupId group) {
+  const Lock lock(mutex_);
+  const auto found = found_.find(group);
+  if (found == found_.end()) return {};
+  if (!found->second.memberships.empty())
+    return found->second.memberships.back().membership.members;
+  const Foundation& foundation = found->second.foundation;
+  if (foundation.base) return foundation.base->membership.members;
+  return foundation.confirmed ? foundation.confirmed->members : std::vector<raft::Member>();
+}
+
 std::vector<raft::GroupId> SegmentStore::groups() {
   const Lock lock(mutex_);
   std::vector<raft::GroupId> ids;

@@ -124,6 +124,10 @@ class SegmentStore {
   // The log as open() found it.
   /// Takes what was found of the group: nothing, of a group that is new.
   FoundGroup take_group(raft::GroupId group);
+  /// As it was taken, and nothing was appended to it since but what lays a foundation.
+  void give_back(raft::GroupId group, FoundGroup found);
+  /// Of a group that was found and not taken: the members that its log names last.
+  std::vector<raft::Member> members(raft::GroupId group);
   std::vector<raft::GroupId> groups();
   const ProcessRecord& process() const { return process_; }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace leasehold::storage {
@@ -30,7 +31,7 @@ Result<std::unique_ptr<SharedLog>> SharedLog::open(const SegmentLogOptions& opti
 }
 
 SharedLog::SharedLog(const SegmentLogOptions& options, std::unique_ptr<SegmentStore> store)
-    : threads_(options, std::move(store)), supports_(threads_.store().process().supports) {
+    : threads_(options, std::move(store)), process_(threads_.store().process()) {
   threads_.start();
 }
 
@@ -46,7 +47,25 @@ Result<std::unique_ptr<GroupLog>> SharedLog::open_group(raft::GroupId group) {
   return std::make_unique<GroupLog>(threads_, group);
 }
 
-Result<void> SharedLog::remove_group(raft::GroupId group) {
+void SharedLog::give_back(std::unique_ptr<GroupLog> log) {
+  const raft::GroupId group = log->group();
+  threads_.store().give_back(group, std::move(*log).found());
+  const std::lock_guard lock(mutex_);
+  opened_.erase(group);
+}
+
+Result<void> SharedLog::remove_group(raft::GroupId group, raft::NodeId replica) {
+  {
+    const std::lock_guard lock(mutex_);
+    auto known = std::find_if(process_.retired.begin(), process_.retired.end(),
+                              [group](const RetiredRecord& one) { return one.group == group; });
+    if (known == process_.retired.end()) {
+      known = process_.retired.insert(known, {group, raft::kNobody});
+    }
+    known->highest = std::max(known->highest, replica);
+    // Before the log goes: it is durable at the same time or earlier.
+    put_process(0);
+  }
   auto pending = std::make_shared<Pending>();
   pending->group = group;
   pending->removed = true;
@@ -58,11 +77,31 @@ Result<void> SharedLog::remove_group(raft::GroupId group) {
   return {};
 }
 
+raft::NodeId SharedLog::retired(raft::GroupId group) {
+  const std::lock_guard lock(mutex_);
+  for (const RetiredRecord& one : process_.retired) {
+    if (one.group == group) return one.highest;
+  }
+  return raft::kNobody;
+}
+
+std::vector<SupportRecord> SharedLog::supports() {
+  const std::lock_guard lock(mutex_);
+  return process_.supports;
+}
+
 void SharedLog::remember(std::vector<SupportRecord> supports, std::uint64_t write) {
-  supports_ = supports;
+  const std::lock_guard lock(mutex_);
+  process_.supports = std::move(supports);
+  put_process(write);
+}
+
+/// Under mutex_.
+void SharedLog::put_process(std::uint64_t write) {
   auto pending = std::make_shared<Pending>();
-  pending->bytes = kRecordOverheadBytes + supports.size() * sizeof(SupportRecord);
-  pending->process = ProcessRecord{std::move(supports)};
+  pending->bytes = kRecordOverheadBytes + process_.supports.size() * sizeof(SupportRecord) +
+                   process_.retired.size() * sizeof(RetiredRecord);
+  pending->process = process_;
   pending->process_write = write;
   threads_.persist(std::move(pending));
 }

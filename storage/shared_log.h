@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace leasehold::storage {
@@ -36,12 +37,18 @@ class SharedLog {
   /// The log of a group, found or new. This outlives it. Errors: invalid_argument (it is open, or
   /// was: a group has one core in the life of a process).
   Result<std::unique_ptr<GroupLog>> open_group(raft::GroupId group);
+  /// A log that was opened and not started can be opened again.
+  void give_back(std::unique_ptr<GroupLog> log);
+  /// The members that the log of a group names last; none if it is open, or not here.
+  std::vector<raft::Member> members(raft::GroupId group) { return threads_.store().members(group); }
   /// The replica is gone with all of its log, durably on return. It is not open any more. A success
-  /// when there is none. Errors: io.
-  Result<void> remove_group(raft::GroupId group);
+  /// when there is none. Its number, and all below it, are remembered: retired(). Errors: io.
+  Result<void> remove_group(raft::GroupId group, raft::NodeId replica);
+  /// The highest number with which a replica of the group was removed here; kNobody: none was.
+  raft::NodeId retired(raft::GroupId group);
 
   /// What earlier processes remember, and this one.
-  const std::vector<SupportRecord>& supports() const { return supports_; }
+  std::vector<SupportRecord> supports();
   /// All of them, in place of those before. `done` of set_process_sink() hears `write`.
   void remember(std::vector<SupportRecord> supports, std::uint64_t write);
   /// Called on the writer's thread.
@@ -50,14 +57,19 @@ class SharedLog {
   }
 
   std::uint64_t syncs() { return threads_.store().syncs(); }
+  /// Batches of all groups so far, and how many of them are durable.
+  std::pair<std::uint64_t, std::uint64_t> progress() { return threads_.progress(); }
 
  private:
   SharedLog(const SegmentLogOptions& options, std::unique_ptr<SegmentStore> store);
+  void put_process(std::uint64_t write);
 
   LogThreads threads_;
-  std::vector<SupportRecord> supports_;  ///< of the thread that calls remember()
+  /// Held while a record of the process is put behind the others: each has all.
   std::mutex mutex_;
-  std::set<raft::GroupId> opened_;  ///< under mutex_
+  // Under mutex_.
+  ProcessRecord process_;
+  std::set<raft::GroupId> opened_;
 };
 
 }  // namespace leasehold::storage

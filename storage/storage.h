@@ -26,7 +26,7 @@ class StorageSink {
  public:
   virtual ~StorageSink() = default;
   /// Batch `id` and all before it are durable. Rises from call to call; ids may be skipped, because
-  /// one sync covers all waiting batches.
+  /// one sync covers all waiting batches. Id 0: the foundation of the log is (GroupLog).
   virtual void persisted(raft::ReadyId id) = 0;
   /// A prefix of the requested entries, never empty on success. It finds entries of batches that
   /// were given to persist() before the read, durable or not. Error not_found: the log was cut,

@@ -180,7 +180,7 @@ struct Check {
 
   Verdict operator()(const wire::FormationConfirm& m) const {
     if (m.settings && !m.settings->timing.validate().ok()) return "I10: settings that are unsafe";
-    if (m.members.empty() || m.members.size() > kMembersMax) return "I10: the number of members";
+    if (m.members.size() > kMembersMax) return "I10: the number of members";
     raft::NodeId before = raft::kNobody;
     for (const raft::Member& member : m.members) {
       if (member.id <= before) return "I10: the members do not ascend by id";
@@ -264,6 +264,17 @@ Result<void> check_message(const wire::PeerMessage& message) {
   Verdict verdict = std::visit(Check{}, message.payload);
   if (verdict == kHolds && of_process(message.payload) && message.group != raft::GroupId(0)) {
     verdict = "I14: a beat of a group";
+  }
+  if (verdict == kHolds && (message.from == raft::kNobody) != (message.to == raft::kNobody)) {
+    verdict = "I15: half of the replicas' numbers";
+  }
+  if (verdict == kHolds && of_process(message.payload) && message.from != raft::kNobody) {
+    verdict = "I15: a beat of a replica";
+  }
+  const auto* confirm = std::get_if<wire::FormationConfirm>(&message.payload);
+  if (verdict == kHolds && confirm != nullptr && confirm->members.empty() &&
+      message.from == raft::kNobody) {
+    verdict = "I10: the number of members";
   }
   if (verdict == kHolds) return {};
   return Error{ErrorCode::malformed,

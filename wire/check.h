@@ -16,7 +16,8 @@
 //      payload, and a membership entry's payload decodes.
 //  I9  ForwardReply: a known reason.
 //  I10 FormationConfirm: 1 to kMembersMax members, ascending by id, each once; id and uuid not
-//      zero; an address of 1 to kAddressBytesMax printable ASCII characters without a space.
+//      zero; an address of 1 to kAddressBytesMax printable ASCII characters without a space. With
+//      numbers of replicas (I15), none is possible.
 //  I11 SnapshotChunk: the snapshot's last entry is not (0, 0), and its term is not above the
 //      message's; 0 < offset + bytes <= size, and at least one byte; a membership that decodes.
 //  I12 TimeoutNow, VoteRequest: a token has a term, a target and a last index of at least 1; in a
@@ -26,6 +27,7 @@
 //  I14 ProcessBeat, ProcessBeatReply: the group 0; a beat of at least 1; lease and drift as in I7;
 //      at most kReleasedGroupsMax releases, ascending by group, each of a term of at least 1 and
 //      since a beat from 1 to this one; an epoch as in I13.
+//  I15 The numbers of two replicas, or none; in ProcessBeat and ProcessBeatReply none.
 //
 // They do not promise that the numbers fit the receiver's own log or term. The core expects any of
 // them, late, twice and out of order.

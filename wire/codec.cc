@@ -62,8 +62,9 @@ bool has_payload_part(const wire::Payload& payload) {
 
 }  // namespace
 
-bool speaks(std::uint16_t version, const wire::Payload& payload) {
-  return version >= kSettingsVersion || !of_process(payload);
+bool speaks(std::uint16_t version, const wire::PeerMessage& message) {
+  if (version >= kSettingsVersion) return true;
+  return !of_process(message.payload) && message.from == raft::kNobody;
 }
 
 std::size_t payload_bytes(const wire::PeerMessage& message) {
@@ -76,7 +77,7 @@ Result<std::size_t> encode_message(const wire::PeerMessage& message, std::size_t
                                    SendBuffer& out, std::uint16_t version) {
   LEASEHOLD_ASSERT(check_message(message).ok());
   LEASEHOLD_ASSERT(version >= kWireVersionMin && version <= kWireVersionMax);
-  LEASEHOLD_ASSERT(speaks(version, message.payload));
+  LEASEHOLD_ASSERT(speaks(version, message));
   LEASEHOLD_ASSERT(frame_bytes_max <= std::numeric_limits<std::int32_t>::max());
   const std::size_t payload = payload_bytes(message);
   std::size_t protobuf = 0;
@@ -85,6 +86,8 @@ Result<std::size_t> encode_message(const wire::PeerMessage& message, std::size_t
   if (payload < frame_bytes_max) {
     form = arena.message();
     form->set_group(message.group.value());
+    form->set_from_replica(message.from.value());
+    form->set_to_replica(message.to.value());
     write_form(message.payload, version, *form);
     protobuf = form->ByteSizeLong();
   }
@@ -135,6 +138,8 @@ Result<wire::PeerMessage> decode_message(const Frame& frame) {
   Result<wire::PeerMessage> decoded = wire::PeerMessage{};
   wire::PeerMessage& message = decoded.value();
   message.group = raft::GroupId(form->group());
+  message.from = raft::NodeId(form->from_replica());
+  message.to = raft::NodeId(form->to_replica());
   Result<void> read = read_form(*form, frame.payload, frame.header.version, message.payload);
   if (!read.ok()) return read.error();
   if (!frame.payload.empty() && !has_payload_part(message.payload)) {

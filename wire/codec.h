@@ -18,7 +18,7 @@ namespace leasehold::wire {
 std::size_t payload_bytes(const wire::PeerMessage& message);
 
 /// Whether wire version `version` has this kind of message.
-bool speaks(std::uint16_t version, const wire::Payload& payload);
+bool speaks(std::uint16_t version, const wire::PeerMessage& message);
 
 /// Appends the frame of `message` to `out` and returns its length. Asserts the invariants of
 /// check.h: a message that breaks one is a bug of this node. Error: overloaded, nothing is

@@ -24,7 +24,7 @@ bool of_settings_version(const pb::Message& m) {
   const pb::AppendRequest& append = m.append_request();
   return m.has_process_beat() || m.has_process_beat_reply() || append.drift_ppm() != 0 ||
          append.has_bind() || m.append_reply().has_bound() || m.snapshot_chunk().drift_ppm() != 0 ||
-         !m.formation_confirm().settings().empty();
+         !m.formation_confirm().settings().empty() || m.from_replica() != 0 || m.to_replica() != 0;
 }
 
 raft::LogId log_id(std::uint64_t term, std::uint64_t index) {

@@ -45,7 +45,8 @@ struct ForwardReply {
 /// Formation of a group: "I have durably confirmed this set of members, and will never confirm
 /// another."
 struct FormationConfirm {
-  std::vector<raft::Member> members;  ///< ascending by id
+  /// Ascending by id. Empty, of a replica of a host: it has confirmed none, and asks.
+  std::vector<raft::Member> members;
   bool formed = false;  ///< the sender has seen all of them confirm it: the group exists
   /// What the group begins with, as the member with the lowest id proposed. None: by a build that
   /// knows no settings.
@@ -62,9 +63,14 @@ inline bool of_process(const Payload& payload) {
          std::holds_alternative<raft::ProcessBeatReply>(payload);
 }
 
+/// In a process of many groups a replica has a number of its own in each, which never returns:
+/// `from` and `to` are those, and a message of a replica that was there before, or for it, is known
+/// as one. Zero, both: the node's number is its member's.
 struct PeerMessage {
   raft::GroupId group;
   Payload payload;
+  raft::NodeId from{};
+  raft::NodeId to{};
   friend bool operator==(const PeerMessage&, const PeerMessage&) = default;
 };
 

@@ -20,8 +20,14 @@ class PresentReplica : public RunningReplica {
 
   void handle_batch(lease::Now now, std::vector<replica::Event>& events) override {
     if (!process_) return driver_.handle_batch(now, events);
-    process_->handle(now, driver_, events);
-    driver_.handle_batch(now, events);
+    std::vector<replica::Event> left = follow();
+    for (replica::Event& event : events) {
+      if (!process_->take(now, event)) left.push_back(std::move(event));
+      for (replica::Event& following : follow()) left.push_back(std::move(following));
+    }
+    events.clear();
+    driver_.handle_batch(now, left);
+    process_->handled(driver_);
     process_->finish(now);
   }
   std::vector<std::function<void()>> take_completions() override {
@@ -68,6 +74,13 @@ class PresentReplica : public RunningReplica {
     if (ports.shared == nullptr) return nullptr;
     return std::make_unique<replica::ProcessDriver>(ports.shared->options, ports.shared->remembered,
                                                     ports.transport, ports.shared->store, now);
+  }
+  std::vector<replica::Event> follow() {
+    std::vector<replica::Event> events;
+    for (replica::ProcessDriver::Follows& one : process_->take_follows()) {
+      events.push_back(std::move(one.event));
+    }
+    return events;
   }
   static replica::DriverOptions shares(replica::DriverOptions options,
                                        replica::ProcessDriver* process) {

@@ -25,7 +25,7 @@ import threading
 import time
 
 COMPONENT = {"bare_core": "core", "embed": "node", "leases": "client", "local": "local", "read_point": "node",
-             "remote": "client"}
+             "remote": "client", "sharded": "node"}
 SHARED_HOST = """#include <leasehold/lease/timing.h>
 extern "C" int default_timing_holds() { return leasehold::lease::Timing{}.validate().ok() ? 1 : 0; }
 """

@@ -35,7 +35,8 @@ struct Directory {
 /// Nodes whose messages wait until the test lets them through.
 class World {
  public:
-  explicit World(std::uint64_t size) : members_(addresses(size)) {
+  explicit World(std::uint64_t size, Formation::Manner manner = Formation::Manner::tells)
+      : members_(addresses(size)), manner_(manner) {
     for (const Member& member : members_) wipe(member.id);
   }
 
@@ -48,7 +49,7 @@ class World {
     raft::GroupSettings own;
     own.timing.lease = std::chrono::seconds(id.value());
     nodes_[id] = std::make_unique<Formation>(id, directory.uuid, InitialSet{members_, own},
-                                             directory.confirmed, directory.formed);
+                                             directory.confirmed, directory.formed, manner_);
     act(id);
   }
   Formation& node(std::uint64_t id) { return *nodes_.at(NodeId(id)); }
@@ -100,6 +101,7 @@ class World {
   }
 
   std::vector<Member> members_;
+  Formation::Manner manner_;
   std::uint64_t last_uuid_ = 0;
   std::map<NodeId, Directory> directories_;
   std::map<NodeId, std::unique_ptr<Formation>> nodes_;
@@ -170,6 +172,29 @@ TEST(Formation, ASetWithoutSettingsIsConfirmedAsItIs) {
   const auto outputs = world.node(2).take_outputs();
   ASSERT_FALSE(outputs.empty());
   EXPECT_FALSE(std::get<Formation::Confirm>(outputs[0]).set.settings.has_value());
+}
+
+// Its host was known before, so that nothing tells the proposer that it is there now.
+TEST(Formation, AReplicaOfAHostThatComesLaterAsksTheProposer) {
+  World world(3, Formation::Manner::asks);
+  world.handshake(1, 2);
+  world.handshake(1, 3);
+  world.sent().clear();
+  world.start(NodeId(2));
+  EXPECT_TRUE(world.sent().empty());
+  world.node(2).learned(NodeId(3), world.directory(3).uuid);
+  EXPECT_TRUE(world.node(2).take_outputs().empty()) << "only one proposes";
+  world.node(2).learned(NodeId(1), world.directory(1).uuid);
+  const auto asked = world.node(2).take_outputs();
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_EQ(asked[0], Formation::Output(Formation::Send{NodeId(1), {}}));
+  ASSERT_TRUE(world.node(1).received(NodeId(2), {}).ok());
+  const auto answered = world.node(1).take_outputs();
+  ASSERT_EQ(answered.size(), 1U);
+  EXPECT_EQ(std::get<Formation::Send>(answered[0]).message.members,
+            world.directory(1).confirmed.members);
+  EXPECT_TRUE(world.node(3).received(NodeId(2), {}).ok());
+  EXPECT_TRUE(world.node(3).take_outputs().empty()) << "it has confirmed nothing";
 }
 
 TEST(Formation, DoesNotFormWhileOneHasNotConfirmed) {
@@ -273,7 +298,7 @@ TEST(Formation, RandomSchedulesFormAtMostOneGroup) {
   int formed_runs = 0;
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     Random random(seed);
-    World world(3);
+    World world(3, seed % 3 == 0 ? Formation::Manner::asks : Formation::Manner::tells);
     for (int step = 0; step < 120; ++step) {
       const std::uint64_t what = random.below(100);
       const std::uint64_t a = 1 + random.below(3);

@@ -11,8 +11,10 @@ namespace {
 using Added = Mailbox::Added;
 using Haste = Mailbox::Haste;
 
+constexpr raft::GroupId kGroup{1};
+
 Added add(Mailbox& mailbox, replica::Event event, Haste haste = Haste::now) {
-  return mailbox.add(event, haste);
+  return mailbox.add(kGroup, event, haste);
 }
 
 replica::Event applied(std::uint64_t index) {
@@ -20,7 +22,7 @@ replica::Event applied(std::uint64_t index) {
 }
 
 std::size_t taken(Mailbox& mailbox) {
-  std::vector<replica::Event> events;
+  std::vector<Posted> events;
   std::vector<Mailbox::Task> tasks;
   mailbox.take(events, tasks);
   return events.size();
@@ -64,18 +66,27 @@ TEST(Mailbox, ANewerPersistedCoversTheOlder) {
   Mailbox mailbox;
   EXPECT_EQ(add(mailbox, replica::Persisted{raft::ReadyId(1)}), Added::first);
   EXPECT_EQ(add(mailbox, replica::Persisted{raft::ReadyId(2)}), Added::behind);
-  std::vector<replica::Event> events;
+  std::vector<Posted> events;
   std::vector<Mailbox::Task> tasks;
   mailbox.take(events, tasks);
   ASSERT_EQ(events.size(), 1U);
-  EXPECT_EQ(std::get<replica::Persisted>(events.front()).id, raft::ReadyId(2));
+  EXPECT_EQ(std::get<replica::Persisted>(events.front().event).id, raft::ReadyId(2));
+}
+
+TEST(Mailbox, ANewerPersistedOfAnotherGroupCoversNothing) {
+  Mailbox mailbox;
+  replica::Event first = replica::Persisted{raft::ReadyId(1)};
+  replica::Event second = replica::Persisted{raft::ReadyId(2)};
+  EXPECT_EQ(mailbox.add(kGroup, first), Added::first);
+  EXPECT_EQ(mailbox.add(kGroup.next(), second), Added::behind);
+  EXPECT_EQ(taken(mailbox), 2U);
 }
 
 TEST(Mailbox, AClosedOneLeavesTheEventWithItsOwner) {
   Mailbox mailbox;
   mailbox.close();
   replica::Event event = replica::Applied{raft::Index(7), {}};
-  EXPECT_EQ(mailbox.add(event), Added::closed);
+  EXPECT_EQ(mailbox.add(kGroup, event), Added::closed);
   EXPECT_EQ(std::get<replica::Applied>(event).last, raft::Index(7));
 }
 

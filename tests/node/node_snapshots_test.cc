@@ -122,7 +122,7 @@ raft::Membership one_member() {
 class Store {
  public:
   explicit Store(const TemporaryFolder& folder, raft::Index durable = raft::Index(0))
-      : thread_(machine_, folder.path(), 7, durable, [this](replica::Event event) {
+      : thread_(pool_, machine_, folder.path(), 7, durable, [this](replica::Event event) {
           const std::lock_guard lock(mutex_);
           events_.push_back(std::move(event));
           changed_.notify_all();
@@ -151,14 +151,15 @@ class Store {
     events_.erase(events_.begin());
     return event;
   }
-  SnapshotThread& thread() { return thread_; }
+  GroupSnapshots& thread() { return thread_; }
 
  private:
   TextMachine machine_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<replica::Event> events_;
-  SnapshotThread thread_;
+  WorkPool pool_{"lh-snap", 1};
+  GroupSnapshots thread_;
 };
 
 std::string text_of(std::size_t bytes) {
@@ -168,7 +169,7 @@ std::string text_of(std::size_t bytes) {
   return text;
 }
 
-TEST(SnapshotThread, WhatArrivedIsCompleteWhenTheLastByteIsThere) {
+TEST(GroupSnapshots, WhatArrivedIsCompleteWhenTheLastByteIsThere) {
   const TemporaryFolder folder;
   const std::string text = text_of(700'000);
   Store store(folder);
@@ -184,7 +185,7 @@ TEST(SnapshotThread, WhatArrivedIsCompleteWhenTheLastByteIsThere) {
   EXPECT_EQ(again.stored.offset, 700'000U);
   EXPECT_TRUE(store.put(10, text, 0, 1000).stored.refused) << "one waits to be installed";
 
-  const auto staged = SnapshotThread::complete(folder.path());
+  const auto staged = GroupSnapshots::complete(folder.path());
   ASSERT_TRUE(staged.ok()) << staged.error().message;
   std::string read(700'000, '\0');
   ASSERT_TRUE(staged.value()->read(0, read.data(), read.size()).ok());
@@ -195,7 +196,7 @@ TEST(SnapshotThread, WhatArrivedIsCompleteWhenTheLastByteIsThere) {
   EXPECT_FALSE(std::filesystem::exists(folder.path("snapshot/complete")));
 }
 
-TEST(SnapshotThread, APartSurvivesTheProcess) {
+TEST(GroupSnapshots, APartSurvivesTheProcess) {
   const TemporaryFolder folder;
   const std::string text = text_of(900'000);
   constexpr std::uint64_t kBlock = 256U << 10U;
@@ -218,7 +219,7 @@ TEST(SnapshotThread, APartSurvivesTheProcess) {
   EXPECT_EQ(store.put(9, text, kBlock, 1000).stored.offset, 0U);
 }
 
-TEST(SnapshotThread, ADamagedHeadIsNoPart) {
+TEST(GroupSnapshots, ADamagedHeadIsNoPart) {
   const TemporaryFolder folder;
   const std::string text = text_of(300'000);
   { Store(folder).put(9, text, 0, 290'000); }
@@ -233,7 +234,7 @@ TEST(SnapshotThread, ADamagedHeadIsNoPart) {
   EXPECT_EQ(store.put(9, text, 0, 1000).stored.offset, 1000U);
 }
 
-TEST(SnapshotThread, ACompleteSnapshotThatWasNotInstalledIsOfferedAgain) {
+TEST(GroupSnapshots, ACompleteSnapshotThatWasNotInstalledIsOfferedAgain) {
   const TemporaryFolder folder;
   const std::string text = text_of(10'000);
   { EXPECT_TRUE(Store(folder).put(9, text, 0, 10'000).complete.has_value()); }

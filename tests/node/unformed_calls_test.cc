@@ -35,5 +35,27 @@ TEST(UnformedCalls, BeforeThereIsAGroupThereIsNoLeader) {
   EXPECT_TRUE(events.empty());
 }
 
+TEST(UnformedCalls, TheFirstDeadlineIsDue) {
+  Cluster cluster(3);
+  UnformedCalls unformed(10);
+  EXPECT_EQ(unformed.next_deadline(), raft::PromiseInstant::never());
+  Answer<replica::ReadResult> late;
+  Answer<replica::ReadResult> soon;
+  std::vector<replica::Event> events;
+  events.emplace_back(replica::Read{raft::ReadMode::lease, cluster.in(kLong), late.completion()});
+  events.emplace_back(
+      replica::Read{raft::ReadMode::lease, cluster.in(kLong / 2), soon.completion()});
+  unformed.take(cluster.now(), events, false);
+  EXPECT_EQ(unformed.next_deadline(), cluster.in(kLong / 2));
+  lease::Now then = cluster.now();
+  then.promise = unformed.next_deadline();
+  unformed.take(then, events, false);
+  EXPECT_EQ(soon.calls, 1);
+  EXPECT_EQ(unformed.next_deadline(), cluster.in(kLong));
+  unformed.take(then, events, true);
+  EXPECT_EQ(late.calls, 1);
+  EXPECT_EQ(unformed.next_deadline(), raft::PromiseInstant::never());
+}
+
 }  // namespace
 }  // namespace leasehold::node

@@ -6,7 +6,7 @@ import os
 import subprocess
 import time
 
-from cluster import Background, Cluster, built, check, main, wait_for
+from cluster import Background, Cluster, built, check, main, snapshot_files, wait_for
 
 VALUE_BYTES = 1024
 KEY_BYTES = 12
@@ -112,7 +112,7 @@ def run(options):
         dead.start()
         cluster.wait_caught_up(dead, 120 * options.slack)
         wait_for("the snapshot's files to be gone", 10 * options.slack,
-                 lambda: not os.listdir(os.path.join(dead.data_dir, "snapshot")))
+                 lambda: not snapshot_files(dead))
 
 
 if __name__ == "__main__":

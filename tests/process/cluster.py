@@ -43,6 +43,12 @@ def check(condition, message):
         raise Failed(message)
 
 
+def snapshot_files(node):
+    """What has arrived of a snapshot and is kept; the first one makes the folder."""
+    folder = os.path.join(node.data_dir, "snapshot")
+    return os.listdir(folder) if os.path.isdir(folder) else []
+
+
 def wait_for(what, seconds, probe, pause=0.01):
     """The first true value of probe(). Fails after `seconds`, naming `what` and the last error."""
     deadline = time.monotonic() + seconds

@@ -6,7 +6,7 @@ import os
 import random
 import time
 
-from cluster import Cluster, check, main, wait_for
+from cluster import Cluster, check, main, snapshot_files, wait_for
 
 BATCH = 200
 VALUE_BYTES = 4096
@@ -103,8 +103,7 @@ def run(options):
             wait_for(f"the log of {node} to be cut to {LOG_FILES_MAX} bytes of its disk",
                      CUT_SECONDS * options.slack, lambda: log_files(node) <= LOG_FILES_MAX)
             print(f"{node}: the files of its log take {log_files(node) >> 20} MiB", flush=True)
-            check(not os.listdir(os.path.join(node.data_dir, "snapshot")),
-                  f"{node} has kept what arrived of a snapshot")
+            check(not snapshot_files(node), f"{node} has kept what arrived of a snapshot")
         check(leader.status()["term"] == term or options.slack > 1,
               "somebody was elected though the leader never failed")
         for node in cluster.nodes:

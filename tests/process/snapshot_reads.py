@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from cluster import Cluster, built, check, main, wait_for
+from cluster import Cluster, built, check, main, snapshot_files, wait_for
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench"))
 from stats import Histogram  # noqa: E402
@@ -117,7 +117,7 @@ def beside_snapshot(options, cluster, leader, away):
     def arriving():
         status = away.try_status()
         return status is None or status["node"]["snapshots_installed"] == 0
-    wait_for("the first chunk", 30, lambda: os.listdir(os.path.join(away.data_dir, "snapshot")))
+    wait_for("the first chunk", 30, lambda: snapshot_files(away))
     blocks = read_while(options, leader, arriving)
     cluster.wait_caught_up(away, ARRIVAL_SECONDS * options.slack)
     return blocks

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <vector>
 
 namespace leasehold::raft::test {
@@ -64,6 +65,11 @@ std::vector<ReleasedGroup> told(const ProcessReady& ready, std::uint64_t to) {
   }
   ADD_FAILURE() << "no beat to " << to;
   return {};
+}
+
+ProcessReady after_last_beats(ProcessPromises& promises, Duration since) {
+  promises.last_beats(at(since));
+  return taken(promises);
 }
 
 /// Writes what waits; whether a reply to that beat leaves then.
@@ -247,6 +253,30 @@ TEST(ProcessPromises, ABeatSaysNoMoreThanFitsAndTheRestFollows) {
   EXPECT_EQ(rest[0], (ReleasedGroup{GroupId(1), Term(1), lease::Beat(2)}));
 }
 
+TEST(ProcessPromises, OneThatSharesNoGroupAnyMoreLearnsOfTheLastRelease) {
+  ProcessPromises promises = node_1();
+  promises.released(GroupId(7), {Term(4), {NodeId(2)}});
+  promises.set_peers({});
+  EXPECT_THAT(told(after_tick(promises, Duration(0)), 2), SizeIs(1));
+  promises.reply(peer_of(2), reply(1));
+  EXPECT_THAT(after_tick(promises, kBeat).beats, IsEmpty());
+}
+
+TEST(ProcessPromises, TheLastBeatsSayAllReleasesAtOnce) {
+  ProcessPromises promises = node_1();
+  after_tick(promises, Duration(0));
+  EXPECT_THAT(after_last_beats(promises, Duration(1)).beats, IsEmpty()) << "there is none to say";
+  for (std::uint64_t group = 1; group <= 1500; ++group) {
+    promises.released(GroupId(group), {Term(1), {NodeId(2)}});
+  }
+  std::set<GroupId> said;
+  for (const ProcessReady::Beat& beat : after_last_beats(promises, Duration(2)).beats) {
+    if (beat.to != NodeId(2)) continue;
+    for (const ReleasedGroup& released : beat.message.released) said.insert(released.group);
+  }
+  EXPECT_THAT(said, SizeIs(1500));
+}
+
 TEST(ProcessPromises, AReleaseReachesTheGroupAndRefusesEarlierBinds) {
   ProcessPromises promises = node_1();
   ProcessBeat message = beat(3);
@@ -320,17 +350,6 @@ TEST(ProcessPromises, TheEndOfAProcessEndsTheSupport) {
   promises.ended(at(Duration(0)), peer_of(3));  // it was never supported
 }
 
-TEST(ProcessPromises, AMemberThatReturnsLearnsWhatItHasMissed) {
-  ProcessPromises promises = node_1();
-  promises.set_peers({peer_of(3)});
-  promises.released(GroupId(7), {Term(4), {NodeId(2)}});
-  EXPECT_THAT(after_tick(promises, Duration(0)).beats, SizeIs(1));
-  promises.set_peers({peer_of(2), peer_of(3)});
-  const ProcessReady ready = after_tick(promises, kBeat);
-  ASSERT_THAT(ready.beats, SizeIs(2));
-  EXPECT_THAT(told(ready, 2), ElementsAre(ReleasedGroup{GroupId(7), Term(4), lease::Beat(2)}));
-}
-
 TEST(ProcessPromises, APeerThatStaysKeepsWhatItHasToLearn) {
   ProcessPromises promises = node_1();
   promises.released(GroupId(7), {Term(4), {NodeId(2), NodeId(3)}});
@@ -338,6 +357,7 @@ TEST(ProcessPromises, APeerThatStaysKeepsWhatItHasToLearn) {
   wiped.uuid = Uuid{9, 9};
   promises.set_peers({peer_of(2), wiped});
   const ProcessReady ready = after_tick(promises, Duration(0));
+  EXPECT_THAT(ready.beats, SizeIs(2)) << "none for the directory that is gone";
   EXPECT_THAT(told(ready, 2), SizeIs(1));
   EXPECT_THAT(told(ready, 3), IsEmpty());
 }

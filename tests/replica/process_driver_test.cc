@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -61,15 +62,16 @@ class ProcessDrivers : public ::testing::Test, private net::Transport, private S
   }
   /// What is left for the group, and what follows for it.
   std::vector<Event> handle(Rig& group, Event event) {
-    std::vector<Event> events;
-    events.push_back(std::move(event));
-    process_.handle(now_, group.driver(), events);
+    std::vector<Event> events = follows(group);
+    if (!process_.take(now_, event)) events.push_back(std::move(event));
+    for (Event& following : follows(group)) events.push_back(std::move(following));
     return events;
   }
   std::vector<Event> follows(Rig& group) {
-    std::vector<Event> events;
-    process_.handle(now_, group.driver(), events);
-    return events;
+    for (ProcessDriver::Follows& one : process_.take_follows()) {
+      following_[one.driver].push_back(std::move(one.event));
+    }
+    return std::exchange(following_[&group.driver()], {});
   }
   static Event message(std::uint64_t from, wire::Payload payload) {
     return PeerMessageReceived{process_of(from), {raft::GroupId(0), std::move(payload)}};
@@ -81,6 +83,7 @@ class ProcessDrivers : public ::testing::Test, private net::Transport, private S
   void turn(Rig& group, std::uint64_t from, raft::Message message) {
     group.handle(now_, PeerMessageReceived{process_of(from), {group.driver().group(), message}});
     if (group.writes_waiting() > 0) group.finish_writes(now_, group.writes_waiting());
+    process_.handled(group.driver());
   }
   /// By the votes of node 2.
   void elect(Rig& group) {
@@ -116,6 +119,7 @@ class ProcessDrivers : public ::testing::Test, private net::Transport, private S
   std::vector<Remembered> remembered_;
   ProcessDriver process_{{process_of(1), lease::Timing{}, 10 * kD}, {}, *this, *this, now_};
   std::vector<std::unique_ptr<Rig>> rigs_;
+  std::map<Driver*, std::vector<Event>> following_;
 
  private:
   void send(raft::NodeId to, wire::PeerMessage message) override {
@@ -153,9 +157,10 @@ TEST_F(ProcessDrivers, AReleaseIsForTheDriverOfItsGroup) {
   Rig& second = add(2, {1, 2, 3});
   const raft::ReleasedGroup released{raft::GroupId(2), raft::Term(7), lease::Beat(1)};
   const raft::ReleasedGroup unknown{raft::GroupId(9), raft::Term(7), lease::Beat(1)};
-  EXPECT_THAT(handle(first, message(2, beat({released, unknown}))), IsEmpty());
+  EXPECT_TRUE(process_.take(now_, message(2, beat({released, unknown}))));
   // Though nothing has come for it, its turn is due.
   EXPECT_EQ(process_.next_deadline(), raft::PromiseInstant::earliest());
+  EXPECT_THAT(follows(first), IsEmpty());
   const std::vector<Event> events = follows(second);
   ASSERT_THAT(events, SizeIs(1));
   const auto* what = std::get_if<GroupReleased>(events.data());
@@ -174,11 +179,13 @@ TEST_F(ProcessDrivers, AnAnswerIsForTheGroupsThatAreLedHere) {
     if (leads.writes_waiting() > 0) leads.finish_writes(now_, leads.writes_waiting());
   }
   ASSERT_TRUE(leads.leads());
+  process_.handled(leads.driver());
   process_.finish(now_);
   const raft::ProcessBeatReply reply{
       raft::Incarnation(1), lease::Beat(1), {raft::Incarnation(1), 0}};
-  EXPECT_THAT(handle(quiet, message(2, reply)), IsEmpty());
-  EXPECT_THAT(handle(quiet, message(3, reply)), IsEmpty());
+  EXPECT_TRUE(process_.take(now_, message(2, reply)));
+  EXPECT_TRUE(process_.take(now_, message(3, reply)));
+  EXPECT_THAT(follows(quiet), IsEmpty());
   const std::vector<Event> events = follows(leads);
   ASSERT_THAT(events, SizeIs(1)) << "for both";
   EXPECT_TRUE(std::holds_alternative<BeatsAcknowledged>(events[0]));

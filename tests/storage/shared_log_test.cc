@@ -172,14 +172,14 @@ TEST(SharedLog, ARemovedGroupIsGoneAndMayBeMadeAnew) {
     goes.wait();
     goes.close();
     EXPECT_FALSE(log->open_group(GroupId(2))) << "it was open in this process";
-    ASSERT_TRUE(log->remove_group(GroupId(2)));
+    ASSERT_TRUE(log->remove_group(GroupId(2), raft::NodeId(5)));
     Writer next(GroupId(2), 7, Cuts::none);
     next.open(*log);
     next.write(4);
     next.wait();
     next.close();
-    ASSERT_TRUE(log->remove_group(GroupId(2)));
-    ASSERT_TRUE(log->remove_group(GroupId(3))) << "there is none";
+    ASSERT_TRUE(log->remove_group(GroupId(2), raft::NodeId(4)));
+    ASSERT_TRUE(log->remove_group(GroupId(3), raft::NodeId(1))) << "there is none";
     stays.wait();
     stays.close();
   }
@@ -210,6 +210,25 @@ TEST(SharedLog, RemembersWhatTheProcessHasPromised) {
   }
   auto log = std::move(open_shared(history)).value();
   EXPECT_EQ(log->supports(), two);
+}
+
+TEST(SharedLog, RemembersTheNumbersThatWereRemoved) {
+  const auto history = std::make_shared<DiskHistory>();
+  const std::vector<SupportRecord> support = {{raft::NodeId(2), {2, 2}, std::chrono::seconds(2)}};
+  {
+    auto log = std::move(open_shared(history)).value();
+    EXPECT_EQ(log->retired(GroupId(7)), raft::kNobody);
+    log->remember(support, 1);
+    ASSERT_TRUE(log->remove_group(GroupId(7), raft::NodeId(5)));
+    ASSERT_TRUE(log->remove_group(GroupId(7), raft::NodeId(4)));
+    ASSERT_TRUE(log->remove_group(GroupId(8), raft::NodeId(1)));
+    EXPECT_EQ(log->retired(GroupId(7)), raft::NodeId(5)) << "the highest";
+  }
+  auto log = std::move(open_shared(history)).value();
+  EXPECT_EQ(log->retired(GroupId(7)), raft::NodeId(5));
+  EXPECT_EQ(log->retired(GroupId(8)), raft::NodeId(1));
+  EXPECT_EQ(log->retired(GroupId(9)), raft::kNobody);
+  EXPECT_EQ(log->supports(), support) << "the one record has both";
 }
 
 TEST(SharedLog, TakesOverTheLogOfOneGroup) {

@@ -229,6 +229,19 @@ TEST(Check, Beats) {
               HasSubstr("I13"));
 }
 
+TEST(Check, NumbersOfReplicas) {
+  const auto of = [](wire::Payload payload, std::uint64_t from, std::uint64_t to) {
+    return check_message(
+               {raft::GroupId(), std::move(payload), raft::NodeId(from), raft::NodeId(to)})
+        .ok();
+  };
+  const raft::Message append = good_append();
+  EXPECT_TRUE(of(append, 3, 4));
+  EXPECT_FALSE(of(append, 3, 0));
+  EXPECT_FALSE(of(append, 0, 4));
+  EXPECT_FALSE(of(raft::ProcessBeat{lease::Beat(5), std::chrono::seconds(1), 100'000, {}}, 3, 4));
+}
+
 TEST(Check, IncarnationsAreNeverZero) {
   EXPECT_THAT(verdict(raft::Message(raft::ReadIndexRequest{})), HasSubstr("I2"));
   EXPECT_THAT(verdict(raft::Message(raft::ReadIndexReply{})), HasSubstr("I2"));
@@ -252,6 +265,9 @@ TEST(Check, FormationConfirm) {
   };
   EXPECT_EQ(of({one, two}), "holds");
   EXPECT_THAT(of({}), HasSubstr("I10"));
+  wire::PeerMessage asks{raft::GroupId(1), wire::FormationConfirm{}, raft::NodeId(2),
+                         raft::NodeId(3)};
+  EXPECT_TRUE(check_message(asks).ok()) << "a replica of a host may ask";
   EXPECT_THAT(of({two, one}), HasSubstr("I10"));
   EXPECT_THAT(of({one, one}), HasSubstr("I10"));
   EXPECT_THAT(of({raft::Member{raft::NodeId(), raft::Uuid{0, 1}, "a:1"}}), HasSubstr("I10"));

@@ -71,10 +71,28 @@ TEST(Codec, EveryKindRoundTrips) {
 }
 
 TEST(Codec, AnEarlierVersionHasNoBeats) {
-  EXPECT_FALSE(speaks(kSettingsVersion - 1, raft::ProcessBeat{}));
-  EXPECT_FALSE(speaks(kSettingsVersion - 1, raft::ProcessBeatReply{}));
-  EXPECT_TRUE(speaks(kSettingsVersion, raft::ProcessBeat{}));
-  EXPECT_TRUE(speaks(kSettingsVersion - 1, raft::Message(raft::AppendRequest{})));
+  const auto spoken = [](std::uint16_t version, wire::Payload payload) {
+    return speaks(version, {raft::GroupId(), std::move(payload)});
+  };
+  EXPECT_FALSE(spoken(kSettingsVersion - 1, raft::ProcessBeat{}));
+  EXPECT_FALSE(spoken(kSettingsVersion - 1, raft::ProcessBeatReply{}));
+  EXPECT_TRUE(spoken(kSettingsVersion, raft::ProcessBeat{}));
+  EXPECT_TRUE(spoken(kSettingsVersion - 1, raft::Message(raft::AppendRequest{})));
+}
+
+TEST(Codec, AnEarlierVersionHasNoNumbersOfReplicas) {
+  wire::PeerMessage message{raft::GroupId(7),
+                            raft::Message(raft::PreVoteRequest{raft::Term(3), {}}), raft::NodeId(4),
+                            raft::NodeId(5)};
+  EXPECT_FALSE(speaks(kSettingsVersion - 1, message));
+  ASSERT_TRUE(speaks(kSettingsVersion, message));
+  const std::string frame = encoded(message);
+  EXPECT_EQ(decoded(frame).value(), message);
+  // The same bytes under the number of the version before.
+  message.from = message.to = raft::kNobody;
+  const std::string older = encoded(message, kSettingsVersion - 1);
+  EXPECT_TRUE(decoded(older).ok());
+  EXPECT_FALSE(decoded(sealed(frame.substr(kFrameHeaderBytes), "", kSettingsVersion - 1)).ok());
 }
 
 TEST(Codec, EveryTruncationIsIncomplete) {

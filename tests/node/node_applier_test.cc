@@ -1,5 +1,5 @@
-// What holds when the apply thread completes the waiting callers.
-#include <leasehold/node/node_apply_thread.h>
+// What holds when the applier completes the waiting callers.
+#include <leasehold/node/node_applier.h>
 #include <leasehold/replica/command_envelope.h>
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ struct Told {
   std::thread::id by;
 };
 
-TEST(ApplyThread, CompletesTheCallerOnceTheEffectShows) {
+TEST(GroupApplier, CompletesTheCallerOnceTheEffectShows) {
   LastCommand machine;
   replica::LeaseView view;
   replica::Callers callers;
@@ -63,10 +63,12 @@ TEST(ApplyThread, CompletesTheCallerOnceTheEffectShows) {
   callers.add(waiting([&](replica::ProposeResult result) {
     told.set_value({std::move(result), view.applied(), std::this_thread::get_id()});
   }));
-  ApplyThread thread(
-      machine, view, callers, kSelf, kLife, [](const raft::SnapshotId&) { return Result<void>(); },
+  WorkPool pool("lh-apply", 1);
+  GroupApplier applier(
+      pool, machine, view, callers, kSelf, kLife,
+      [](const raft::SnapshotId&) { return Result<void>(); },
       [&](Result<replica::Applied> applied) { news.set_value(std::move(applied)); });
-  thread.apply(command_at(5, envelope(9)));
+  applier.apply(command_at(5, envelope(9)));
 
   const Told first = told.get_future().get();
   EXPECT_EQ(first.result.status, replica::ProposeStatus::committed);
@@ -79,16 +81,18 @@ TEST(ApplyThread, CompletesTheCallerOnceTheEffectShows) {
   EXPECT_EQ(applied.value().own, (std::vector<std::uint64_t>{9}));
 }
 
-TEST(ApplyThread, ACommandThatDoesNotDecodeIsReportedOnlyToTheNode) {
+TEST(GroupApplier, ACommandThatDoesNotDecodeIsReportedOnlyToTheNode) {
   LastCommand machine;
   replica::LeaseView view;
   replica::Callers callers;
   callers.add(waiting([](const replica::ProposeResult&) { ADD_FAILURE(); }));
   std::promise<Result<replica::Applied>> news;
-  ApplyThread thread(
-      machine, view, callers, kSelf, kLife, [](const raft::SnapshotId&) { return Result<void>(); },
+  WorkPool pool("lh-apply", 1);
+  GroupApplier applier(
+      pool, machine, view, callers, kSelf, kLife,
+      [](const raft::SnapshotId&) { return Result<void>(); },
       [&](Result<replica::Applied> applied) { news.set_value(std::move(applied)); });
-  thread.apply(command_at(5, Bytes(std::string("\xff no envelope"))));
+  applier.apply(command_at(5, Bytes(std::string("\xff no envelope"))));
   const Result<replica::Applied> applied = news.get_future().get();
   ASSERT_FALSE(applied.ok());
   EXPECT_NE(applied.error().message.find("entry 5 is committed"), std::string::npos)

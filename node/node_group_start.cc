@@ -1,0 +1,154 @@
+// What a replica finds in its folder, and how its driver and what works for it begin.
+#include <leasehold/base/assert.h>
+#include <leasehold/node/node_group.h>
+
+#include <fmt/format.h>
+
+#include <random>
+#include <utility>
+
+namespace leasehold::node {
+namespace {
+
+/// Under load the next append carries the news of a commit, which saves a quarter of the messages
+/// of each write. A follower that waits for a commit still hears of it at once (Core::listens).
+constexpr lease::Duration kCommitNewsDelay = std::chrono::milliseconds(5);
+
+std::uint64_t random_seed() {
+  std::random_device device;
+  const std::uint64_t high = device();
+  const std::uint64_t low = device();
+  return (high << 32U) | (low & 0xffffffffU);
+}
+
+/// An earlier version believed every term and index that a peer named.
+Result<void> check_reachable(const std::string& data_dir, const raft::InitialState& state) {
+  if (state.hard_state.term <= raft::kTermMax && state.last_index <= raft::kIndexMax) return {};
+  return Error{
+      ErrorCode::corrupted,
+      fmt::format("{}: the log is in term {} and ends at entry {}, which no group can have "
+                  "reached: an earlier version stored what a faulty or hostile peer "
+                  "claimed. Remove this node from the group, and add it again with an "
+                  "empty directory; if most members say this, restore a new group from a "
+                  "backup (leasehold restore)",
+                  data_dir, state.hard_state.term.value(), state.last_index.value())};
+}
+
+}  // namespace
+
+Result<void> GroupShell::prepare(GroupGround ground) {
+  ground_ = std::move(ground);
+  if (options_.witness) ground_.machine = &witness_machine_;
+  const storage::GroupLog& log = *ground_.log;
+  if (!log.joined()) {
+    raft::GroupSettings proposed;
+    proposed.timing = options_.timing;
+    formation_ = std::make_unique<Formation>(
+        options_.id, ground_.self.uuid, InitialSet{ground_.members, proposed},
+        InitialSet{log.confirmed_set(), log.confirmed_settings()}, log.formed(),
+        ground_.places != nullptr ? Formation::Manner::asks : Formation::Manner::tells);
+  }
+  members_ = std::make_unique<Members>(
+      Members::Self{options_.id, ground_.self.uuid, ground_.address, options_.witness},
+      *ground_.links,
+      [this](replica::Event event) {
+        batch_.push_back(std::move(event));
+        loop_.schedule(*this);
+      },
+      [this](const std::string& text) { observer_.on_notice(text); });
+  if (log.formed()) return prepare_driver();
+  return check_new_log(options_.data_dir, ground_.restored, ground_.machine->durable_index());
+}
+
+void GroupShell::begin() {
+  ground_.log->start(*this);
+  if (ground_.log->formed()) start_driver();
+}
+
+/// Leaves in ground_.initial what the driver begins with.
+Result<void> GroupShell::prepare_driver() {
+  if (!ground_.initial) ground_.initial = ground_.log->take_initial_state();
+  raft::InitialState& initial = *ground_.initial;
+  if (options_.witness) {
+    witness_machine_.begin_at(initial.base.index);
+  } else if (ground_.machine->durable_index() < initial.base.index) {
+    const auto done =
+        GroupSnapshots::install_at_start(options_.data_dir, initial.base, *ground_.machine);
+    if (!done.ok()) return done;
+  }
+  initial.applied = ground_.machine->durable_index();
+  if (initial.applied > initial.last_index) {
+    return Error{
+        ErrorCode::corrupted,
+        fmt::format("{}: the state machine has applied entry {}, but the log ends at {}: "
+                    "they do not belong together, or the log lost entries. Restore both "
+                    "from one backup, or remove this node from the group and add it again",
+                    options_.data_dir, initial.applied.value(), initial.last_index.value())};
+  }
+  return check_reachable(options_.data_dir, initial);
+}
+
+void GroupShell::start_driver() {
+  LEASEHOLD_ASSERT(ground_.initial);
+  raft::InitialState initial = std::move(*ground_.initial);
+  ground_.initial.reset();
+  if (ground_.places != nullptr) {
+    ground_.places->learn(initial.base_membership);
+    for (const raft::MembershipAt& later : initial.memberships) {
+      ground_.places->learn(later.membership);
+    }
+  }
+  replica::DriverOptions options;
+  static_cast<replica::Limits&>(options) = options_.limits;
+  options.core.group = id();
+  options.core.id = options_.id;
+  options.core.uuid = ground_.self.uuid;
+  options.core.incarnation = ground_.self.incarnation;
+  options.core.timing = options_.timing;
+  options.core.witness = options_.witness;
+  options.core.seed = random_seed();
+  options.core.commit_news_delay = kCommitNewsDelay;
+  options.core.shared = ground_.shared;
+  start_work();
+  driver_ = std::make_unique<replica::Driver>(
+      options, std::move(initial),
+      replica::Driver::Ports{*ground_.transport, *ground_.log, *applier_, *snapshots_, view_,
+                             callers_, observer_},
+      loop_.now());
+  if (machine_full_) batch_.emplace_back(replica::MachineSpace{true});
+  if (log_full_) batch_.emplace_back(replica::StorageSpace{true});
+  members_->look(driver_->core(), loop_.now());
+  loop_.began(*this);
+}
+
+void GroupShell::start_work() {
+  snapshots_ = std::make_unique<GroupSnapshots>(
+      loop_.snapshots(), *ground_.machine, options_.data_dir, ground_.cluster_id,
+      ground_.machine->durable_index(), [this](replica::Event event) { post(std::move(event)); });
+  applier_ = std::make_unique<GroupApplier>(
+      loop_.appliers(), *ground_.machine, view_, callers_, options_.id, ground_.self.incarnation,
+      [this](const raft::SnapshotId& id) { return install(id); },
+      [this](Result<replica::Applied> applied) {
+        if (applied.ok()) {
+          post(std::move(applied).value(), Mailbox::Haste::when_awaited);
+        } else {
+          post(replica::StorageFailed{applied.error()});
+        }
+      });
+}
+
+/// Thread of the applier.
+Result<void> GroupShell::install(const raft::SnapshotId& id) {
+  if (options_.witness) {
+    witness_machine_.begin_at(id.last.index);
+    return {};
+  }
+  const auto staged = GroupSnapshots::complete(options_.data_dir);
+  if (!staged.ok()) return staged.error();
+  LEASEHOLD_ASSERT(staged.value()->id() == id);
+  const Result<void> done = ground_.machine->install_snapshot(*staged.value());
+  if (done.ok()) snapshots_->installed();
+  return done;
+}
+
+}  // namespace leasehold::node

@@ -1,0 +1,244 @@
+// The replicas of a host: how they are opened, closed and removed.
+#include <leasehold/node/node_host.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <utility>
+
+namespace leasehold::node {
+namespace {
+
+Error invalid_group(std::string message) {
+  return {ErrorCode::invalid_argument, std::move(message)};
+}
+
+Result<void> validate(const GroupOptions& options, const HostOptions& host) {
+  if (options.group == raft::GroupId(0)) return invalid_group("group 0: choose numbers from 1 on");
+  if (options.replica == raft::kNobody) return invalid_group("replica 0: choose numbers from 1 on");
+  if (options.members.size() > raft::kMembersMax) {
+    return invalid_group(fmt::format("members: {}; a group has up to {}", options.members.size(),
+                                     raft::kMembersMax));
+  }
+  if (options.witness && !options.members.empty()) {
+    return invalid_group("witness: a group forms without, and adds one (MemberEdit)");
+  }
+  std::set<raft::NodeId> replicas;
+  std::set<raft::NodeId> hosts;
+  bool here = options.members.empty();
+  for (const Placement& member : options.members) {
+    if (member.replica == raft::kNobody || member.host == raft::kNobody) {
+      return invalid_group("members: 0 is no number of a replica or a host");
+    }
+    if (!replicas.insert(member.replica).second || !hosts.insert(member.host).second) {
+      return invalid_group(fmt::format("members: replica {} or host {} is there twice",
+                                       member.replica.value(), member.host.value()));
+    }
+    here = here || (member.replica == options.replica && member.host == host.id);
+  }
+  if (!here) {
+    return invalid_group(
+        fmt::format("members: replica {} at host {} is not among them; list every "
+                    "initial member, or none if it joins",
+                    options.replica.value(), host.id.value()));
+  }
+  // A core judges this machine's clock by the bound that its group was opened with.
+  if (options.timing.max_clock_drift_ppm < host.timing.max_clock_drift_ppm) {
+    return invalid_group(fmt::format(
+        "timing.max_clock_drift_ppm: {}, but the clock of this host may drift by {} (the host's "
+        "timing): give no less",
+        options.timing.max_clock_drift_ppm, host.timing.max_clock_drift_ppm));
+  }
+  return options.timing.validate();
+}
+
+/// As which replica the members name this host's directory, if it is not `replica`. While a host's
+/// replica is replaced by another one there, they name it twice.
+std::optional<raft::NodeId> other_replica(const std::vector<raft::Member>& members,
+                                          const raft::Uuid& self, raft::NodeId replica) {
+  std::optional<raft::NodeId> other;
+  for (const raft::Member& member : members) {
+    if (member.uuid != self) continue;
+    if (member.id == replica) return std::nullopt;
+    other = member.id;
+  }
+  return other;
+}
+
+Error other_replicas_log(const GroupOptions& options, raft::NodeId other) {
+  return {ErrorCode::wrong_cluster,
+          fmt::format("group {}: the log here is that of replica {}, not of {}",
+                      options.group.value(), other.value(), options.replica.value())};
+}
+
+}  // namespace
+
+HostShell::Seat::Seat(HostShell& host, const GroupOptions& options, NodeOptions node,
+                      replica::Observer& observer)
+    : places([&host](const raft::Uuid& directory) { return host.host_of(directory); }),
+      links(options.replica, host.loop_, places,
+            [&host](const net::PeerAddress& at) { return host.directory_of(at); }),
+      promises(host.loop_.process()->promises(), host.remembered_),
+      replica(options.replica),
+      initial(options.members),
+      shell(options.group, std::move(node), host.loop_, observer) {
+  for (const Placement& member : initial) places.assign(member.replica, member.host);
+}
+
+/// What is in the log is of this replica, and it can begin.
+Result<void> HostShell::prepare(Seat& seat, const GroupOptions& options,
+                                replica::StateMachine& machine) {
+  GroupGround ground;
+  ground.cluster_id = log_->identity().cluster_id;
+  ground.self = log_->identity();
+  ground.address = address_of(options_.id);
+  ground.members = seat.log->confirmed_set();
+  if (const auto other = other_replica(ground.members, ground.self.uuid, options.replica)) {
+    return other_replicas_log(options, *other);
+  }
+  if (ground.members.empty()) ground.members = members_of(options.members);
+  if (!seat.log->formed() && ground.members.empty()) {
+    if (const auto joined = seat.log->join(); !joined.ok()) return joined.error();
+  }
+  if (seat.log->formed()) {
+    ground.initial = seat.log->take_initial_state();
+    const raft::InitialState& state = *ground.initial;
+    const raft::Membership& newest =
+        state.memberships.empty() ? state.base_membership : state.memberships.back().membership;
+    if (const auto other = other_replica(newest.members, ground.self.uuid, options.replica)) {
+      return other_replicas_log(options, *other);
+    }
+  }
+  ground.log = seat.log.get();
+  ground.machine = &machine;
+  ground.links = &seat.links;
+  ground.transport = &seat.links;
+  ground.places = &seat.places;
+  ground.shared = &seat.promises;
+  return seat.shell.prepare(std::move(ground));
+}
+
+Result<std::unique_ptr<HostShell::Seat>> HostShell::make_seat(const GroupOptions& options,
+                                                              replica::StateMachine& machine,
+                                                              replica::Observer& observer) {
+  if (const raft::NodeId retired = log_->retired(options.group); options.replica <= retired) {
+    return invalid_group(fmt::format(
+        "group {}: replica {} was removed from this host, with what it had promised: a new one "
+        "needs a number above {}",
+        options.group.value(), options.replica.value(), retired.value()));
+  }
+  NodeOptions node;
+  node.id = options.replica;
+  node.data_dir = folder_of(options.group);
+  node.timing = options.timing;
+  node.preferred_leaders = options.preferred_leaders;
+  node.preference_settle = options.preference_settle;
+  node.witness = options.witness;
+  node.limits = options.limits;
+  auto seat = std::make_unique<Seat>(*this, options, std::move(node), observer);
+  auto log = log_->open_group(options.group);
+  if (!log.ok()) return log.error();
+  seat->log = std::move(log).value();
+
+  const Result<void> ready = prepare(*seat, options, machine);
+  if (ready.ok()) return seat;
+  log_->give_back(std::move(seat->log));
+  return ready.error();
+}
+
+std::vector<raft::Member> HostShell::members_of(const std::vector<Placement>& placements) const {
+  std::vector<raft::Member> members;
+  members.reserve(placements.size());
+  for (const Placement& one : placements) {
+    members.push_back({one.replica, raft::Uuid{}, address_of(one.host)});
+  }
+  std::sort(members.begin(), members.end(),
+            [](const raft::Member& a, const raft::Member& b) { return a.id < b.id; });
+  return members;
+}
+
+Result<Group*> HostShell::open_group(const GroupOptions& options, replica::StateMachine& machine,
+                                     replica::Observer& observer) {
+  if (const auto valid = validate(options, options_); !valid.ok()) return valid.error();
+  const std::lock_guard one(one_at_a_time_);
+  if (!log_) return Error{ErrorCode::stopped, "the host is stopped"};
+  for (const Placement& member : options.members) {
+    if (!address_of(member.host).empty()) continue;
+    return invalid_group(
+        fmt::format("members: host {} is not among the hosts", member.host.value()));
+  }
+  auto made = make_seat(options, machine, observer);
+  if (!made.ok()) return made.error();
+  std::unique_ptr<Seat> seat = std::move(made).value();
+  opened_[options.group] = options.replica;
+  Group* const group = &seat->shell;
+  on_loop([this, &seat] {
+    GroupShell& shell = seat->shell;
+    loop_.add(shell);
+    shell.begin();
+    tell_met(*seat);
+    const std::lock_guard lock(mutex_);
+    seats_.emplace(shell.id(), std::move(seat));
+  });
+  return group;
+}
+
+std::vector<raft::GroupId> HostShell::stored_groups() const {
+  const std::lock_guard one(one_at_a_time_);
+  return log_ ? log_->groups() : std::vector<raft::GroupId>();
+}
+
+Result<void> HostShell::close_group(raft::GroupId group) {
+  const std::lock_guard one(one_at_a_time_);
+  close(group);
+  return {};
+}
+
+void HostShell::close(raft::GroupId group) {
+  std::unique_ptr<Seat> seat;
+  on_loop([this, group, &seat] {
+    const auto found = seats_.find(group);
+    if (found == seats_.end()) return;
+    found->second->shell.stop_turns(loop_.clock().now());
+    loop_.remove(found->second->shell);
+    const std::lock_guard lock(mutex_);
+    seat = std::move(found->second);
+    seats_.erase(found);
+  });
+  if (!seat) return;
+  seat->shell.stop_work();
+  // What was posted for it meanwhile finds nobody; tasks that name it are over behind this one.
+  on_loop([] {});
+}
+
+Result<void> HostShell::remove_group(raft::GroupId group, raft::NodeId replica) {
+  const std::lock_guard one(one_at_a_time_);
+  if (!log_) return Error{ErrorCode::stopped, "the host is stopped"};
+  if (replica <= log_->retired(group)) return {};  // again
+  std::optional<raft::NodeId> other =
+      other_replica(log_->members(group), log_->identity().uuid, replica);
+  if (const auto was = opened_.find(group); was != opened_.end() && was->second != replica) {
+    other = was->second;
+  }
+  if (other) {
+    return invalid_group(fmt::format("group {}: the replica here is {}, not replica {}",
+                                     group.value(), other->value(), replica.value()));
+  }
+  close(group);
+  opened_.erase(group);
+  if (auto removed = log_->remove_group(group, replica); !removed.ok()) return removed;
+  std::error_code failed;
+  std::filesystem::remove_all(folder_of(group), failed);
+  if (!failed) return {};
+  return Error{ErrorCode::io, fmt::format("cannot remove {}: {}; the replica is gone",
+                                          folder_of(group), failed.message())};
+}
+
+std::string HostShell::folder_of(raft::GroupId group) const {
+  return fmt::format("{}/groups/{}", options_.data_dir, group.value());
+}
+
+}  // namespace leasehold::node

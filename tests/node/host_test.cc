@@ -1,0 +1,386 @@
+// Hosts of many groups: real sockets on loopback, real logs in a temporary folder.
+#include <leasehold/node/host.h>
+#include <leasehold/node/node_host.h>
+#include <leasehold/tests/node/node_fixture.h>
+
+#include <gmock/gmock.h>
+
+#include <map>
+
+namespace leasehold::node {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// A replica's state machine, and what it says.
+struct Part {
+  ListMachine machine;
+  RecordingObserver observer;
+  Group* group = nullptr;
+};
+
+class HostTest : public ::testing::Test {
+ protected:
+  static constexpr std::uint64_t kHosts = 4;
+
+  void SetUp() override {
+    const auto ports = free_ports(kHosts);
+    for (std::uint64_t id = 1; id <= kHosts; ++id) {
+      all_.push_back({raft::NodeId(id), address_of(ports[id - 1])});
+    }
+    hosts_.resize(kHosts);
+    parts_.resize(kHosts);
+  }
+  void TearDown() override { hosts_.clear(); }
+
+  lease::Timing timing() const {
+    lease::Timing timing;
+    timing.lease = lease_;
+    timing.heartbeat = 40ms;
+    timing.election_timeout = 150ms;
+    return timing;
+  }
+  HostOptions options(std::uint64_t id) const {
+    HostOptions options;
+    options.id = raft::NodeId(id);
+    options.data_dir = folder_.path("host" + std::to_string(id));
+    options.hosts = all_;
+    options.timing = timing();
+    return options;
+  }
+  void start(std::uint64_t id) {
+    auto opened = Host::open(options(id), clock_, observer_);
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+    hosts_[id - 1] = std::move(opened).value();
+  }
+  void stop(std::uint64_t id) {
+    hosts_[id - 1].reset();
+    parts_[id - 1].clear();
+  }
+  Host& host(std::uint64_t id) { return *hosts_[id - 1]; }
+
+  /// Replica 10 + n is at host n, of the first three.
+  GroupOptions group_options(std::uint64_t group, std::uint64_t host) const {
+    GroupOptions options;
+    options.group = raft::GroupId(group);
+    options.replica = raft::NodeId(10 + host);
+    options.timing = timing();
+    for (std::uint64_t id = 1; id <= 3; ++id) {
+      options.members.push_back({raft::NodeId(10 + id), raft::NodeId(id)});
+    }
+    return options;
+  }
+  Result<Group*> try_open(std::uint64_t host_id, const GroupOptions& options) {
+    auto& part = parts_[host_id - 1][options.group.value()];
+    part = std::make_unique<Part>();
+    auto opened = host(host_id).open_group(options, part->machine, part->observer);
+    if (opened.ok()) part->group = opened.value();
+    return opened;
+  }
+  void open(std::uint64_t host_id, const GroupOptions& options) {
+    const auto opened = try_open(host_id, options);
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+  }
+  void start_with(std::uint64_t id, std::uint64_t groups) {
+    start(id);
+    for (std::uint64_t group = 1; group <= groups; ++group) open(id, group_options(group, id));
+  }
+  Part& part(std::uint64_t host_id, std::uint64_t group) { return *parts_[host_id - 1].at(group); }
+
+  static bool eventually(const std::function<bool()>& condition) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (std::chrono::steady_clock::now() < end) {
+      if (condition()) return true;
+      std::this_thread::yield();
+    }
+    return false;
+  }
+  /// The host whose replica holds a lease.
+  std::uint64_t leader_of(std::uint64_t group) {
+    std::uint64_t leader = 0;
+    EXPECT_TRUE(eventually([this, group, &leader] {
+      for (std::uint64_t id = 1; id <= kHosts; ++id) {
+        const auto at = parts_[id - 1].find(group);
+        if (at == parts_[id - 1].end() || at->second->group == nullptr) continue;
+        if (at->second->group->lease_view().readable_index(clock_)) leader = id;
+      }
+      return leader != 0;
+    })) << "group "
+        << group;
+    return leader;
+  }
+  static replica::ProposeResult propose(Part& at, const std::string& command) {
+    return at.group->propose_and_wait(Bytes(command), kLong);
+  }
+  static NodeStatus status(Part& at) {
+    std::promise<NodeStatus> answer;
+    at.group->status([&answer](NodeStatus status) { answer.set_value(std::move(status)); });
+    return answer.get_future().get();
+  }
+  HostStatus status(std::uint64_t id) {
+    std::promise<HostStatus> answer;
+    host(id).status([&answer](HostStatus status) { answer.set_value(std::move(status)); });
+    return answer.get_future().get();
+  }
+  /// At the leader, again while that may pass later.
+  void change(std::uint64_t group, const MemberEdit& edit) {
+    MembersResult result;
+    EXPECT_TRUE(eventually([&] {
+      result = part(leader_of(group), group).group->change_members_and_wait({edit}, kLong);
+      return result.status == replica::GroupCallStatus::done || !result.retryable;
+    }));
+    EXPECT_EQ(result.status, replica::GroupCallStatus::done) << result.reason;
+  }
+
+  lease::Duration lease_ = 400ms;
+  TemporaryFolder folder_;
+  StoppableClock clock_;
+  RecordingObserver observer_;
+  std::vector<Peer> all_;
+  std::vector<std::unique_ptr<Host>> hosts_;
+  std::vector<std::map<std::uint64_t, std::unique_ptr<Part>>> parts_;
+};
+
+TEST(ReplicaNumbers, AMessageForAnEarlierReplicaIsNotTaken) {
+  TemporaryFolder folder;
+  storage::SegmentLogOptions log_options;
+  log_options.dir = folder.path("log");
+  log_options.cluster_id = 7;
+  log_options.id = raft::NodeId(1);
+  const auto log = storage::SharedLog::open(log_options);
+  ASSERT_TRUE(log.ok());
+  const auto group_log = log.value()->open_group(raft::GroupId(1));
+  ASSERT_TRUE(group_log.value()->join().ok());
+  StoppableClock clock;
+  RecordingObserver observer;
+  ListMachine machine;
+  Loop loop({}, clock, observer);
+  replica::Places places([](const raft::Uuid&) { return raft::kNobody; });
+  ReplicaLinks links(raft::NodeId(5), loop, places,
+                     [](const net::PeerAddress&) { return std::optional<raft::Uuid>(); });
+  NodeOptions options;
+  options.id = raft::NodeId(5);
+  options.data_dir = folder.path("group");
+  GroupShell replica(raft::GroupId(1), options, loop, observer);
+  GroupGround ground;
+  ground.self = log.value()->identity();
+  ground.log = group_log.value().get();
+  ground.machine = &machine;
+  ground.links = &links;
+  ground.transport = &links;
+  ground.places = &places;
+  ASSERT_TRUE(replica.prepare(std::move(ground)).ok());
+
+  const auto taken = [&replica](std::uint64_t from, std::uint64_t to) {
+    const wire::PeerMessage message{raft::GroupId(1), raft::Message(raft::PreVoteRequest{}),
+                                    raft::NodeId(from), raft::NodeId(to)};
+    raft::Peer sender{raft::NodeId(2), raft::Uuid{2, 2}, {}};
+    const bool addressed = replica.addressed(message, sender);
+    EXPECT_EQ(sender.id, raft::NodeId(addressed ? from : 2));
+    return addressed;
+  };
+  EXPECT_TRUE(taken(3, 5));
+  EXPECT_FALSE(taken(3, 4)) << "that was here before";
+  EXPECT_FALSE(taken(0, 0)) << "of a node with one group";
+}
+
+TEST_F(HostTest, ManyGroupsFormElectAndReplicate) {
+  constexpr std::uint64_t kGroups = 20;
+  for (std::uint64_t id = 1; id <= 3; ++id) start_with(id, kGroups);
+  for (std::uint64_t group = 1; group <= kGroups; ++group) {
+    const std::string command = "for " + std::to_string(group);
+    const auto result = propose(part(group % 3 + 1, group), command);
+    ASSERT_EQ(result.status, replica::ProposeStatus::committed) << group;
+    EXPECT_EQ(result.result.view(), "done:" + command);
+  }
+  for (std::uint64_t group = 1; group <= kGroups; ++group) {
+    for (std::uint64_t id = 1; id <= 3; ++id) {
+      const std::vector<std::string> expected{"for " + std::to_string(group)};
+      EXPECT_TRUE(eventually([&] { return part(id, group).machine.list() == expected; }));
+    }
+  }
+  EXPECT_EQ(status(2).groups.size(), kGroups);
+}
+
+// Groups at rest hold their leases by the beats of three processes.
+TEST_F(HostTest, GroupsAtRestSendNothingAndServeLeaseReads) {
+  constexpr std::uint64_t kGroups = 30;
+  for (std::uint64_t id = 1; id <= 3; ++id) start_with(id, kGroups);
+  std::map<std::uint64_t, std::uint64_t> leaders;
+  for (std::uint64_t group = 1; group <= kGroups; ++group) {
+    ASSERT_EQ(propose(part(1, group), "x").status, replica::ProposeStatus::committed);
+    leaders[group] = leader_of(group);
+  }
+  const auto all_rest = [this] {
+    std::uint64_t rest = 0;
+    for (std::uint64_t id = 1; id <= 3; ++id) rest += status(id).at_rest;
+    return rest == kGroups;
+  };
+  ASSERT_TRUE(eventually(all_rest));
+  const std::uint64_t before = status(1).messages_sent;
+  const auto begin = clock_.now().promise;
+  // Three times D.
+  while (clock_.now().promise - begin < 1200ms) {
+    for (std::uint64_t group = 1; group <= kGroups; ++group) {
+      const auto read = part(leaders[group], group).group->read_point(raft::ReadMode::lease, kLong);
+      ASSERT_TRUE(read.index.has_value()) << group;
+      ASSERT_EQ(read.basis, raft::ReadBasis::lease) << group;
+    }
+  }
+  // A beat to each of two hosts, and the answers to theirs, in each heartbeat, and some more for a
+  // machine that was slow: but for 30 groups it would be a thousand.
+  EXPECT_LT(status(1).messages_sent - before, 250U);
+  EXPECT_TRUE(eventually(all_rest));
+}
+
+TEST_F(HostTest, AHostThatStopsIsReplacedAndComesBack) {
+  constexpr std::uint64_t kGroups = 10;
+  for (std::uint64_t id = 1; id <= 3; ++id) start_with(id, kGroups);
+  for (std::uint64_t group = 1; group <= kGroups; ++group) {
+    ASSERT_EQ(propose(part(1, group), "a").status, replica::ProposeStatus::committed);
+  }
+  stop(3);
+  for (std::uint64_t group = 1; group <= kGroups; ++group) {
+    ASSERT_EQ(propose(part(1, group), "b").status, replica::ProposeStatus::committed) << group;
+  }
+  start(3);
+  EXPECT_EQ(host(3).stored_groups().size(), kGroups);
+  GroupOptions other = group_options(kGroups, 3);
+  other.replica = raft::NodeId(9);
+  other.members.clear();
+  EXPECT_THAT(try_open(3, other).error().message, HasSubstr("that of replica 13, not of 9"));
+  EXPECT_THAT(host(3).remove_group(raft::GroupId(kGroups), raft::NodeId(9)).error().message,
+              HasSubstr("is 13, not replica 9"));
+  for (std::uint64_t group = 1; group <= kGroups; ++group) open(3, group_options(group, 3));
+  EXPECT_THAT(host(3).stored_groups(), IsEmpty());
+  const std::vector<std::string> expected{"a", "b"};
+  for (std::uint64_t group = 1; group <= kGroups; ++group) {
+    EXPECT_TRUE(eventually([&] { return part(3, group).machine.list() == expected; })) << group;
+  }
+}
+
+// Their leases would last for longer than the test.
+TEST_F(HostTest, AHostThatStopsReleasesItsGroups) {
+  constexpr std::uint64_t kGroups = 10;
+  lease_ = 10 * kPatience;
+  for (std::uint64_t id = 1; id <= 3; ++id) start_with(id, kGroups);
+  std::uint64_t leader = 0;
+  for (std::uint64_t group = 1; group <= kGroups; ++group) leader = leader_of(group);
+  stop(leader);
+  for (std::uint64_t group = 1; group <= kGroups; ++group) EXPECT_NE(leader_of(group), leader);
+}
+
+TEST_F(HostTest, AReplicaMovesAndAnotherOneComesBack) {
+  for (std::uint64_t id = 1; id <= 3; ++id) start_with(id, 2);
+  start(4);
+  ASSERT_EQ(propose(part(1, 1), "a").status, replica::ProposeStatus::committed);
+  GroupOptions joins = group_options(1, 4);
+  joins.replica = raft::NodeId(14);
+  joins.members.clear();
+  open(4, joins);
+  using What = MemberEdit::What;
+  change(1, {What::add, raft::NodeId(14), all_[3].address});
+  change(1, {What::promote, raft::NodeId(14)});
+  change(1, {What::remove, raft::NodeId(13)});
+  EXPECT_TRUE(
+      eventually([&] { return part(4, 1).machine.list() == std::vector<std::string>{"a"}; }));
+  EXPECT_TRUE(eventually([&] { return !status(part(3, 1)).problem.empty(); }));
+  EXPECT_THAT(status(part(3, 1)).problem, HasSubstr("removed"));
+  EXPECT_THAT(status(part(3, 2)).problem, IsEmpty()) << "the other group goes on";
+  EXPECT_THAT(host(3).remove_group(raft::GroupId(1), raft::NodeId(14)).error().message,
+              HasSubstr("is 13, not replica 14"));
+  ASSERT_TRUE(host(3).remove_group(raft::GroupId(1), raft::NodeId(13)).ok());
+  EXPECT_THAT(status(3).groups, ElementsAre(raft::GroupId(2)));
+  // The same host again, as another replica.
+  joins.replica = raft::NodeId(13);
+  EXPECT_THAT(try_open(3, joins).error().message, HasSubstr("needs a number above 13"));
+  joins.replica = raft::NodeId(15);
+  open(3, joins);
+  change(1, {What::add, raft::NodeId(15), all_[2].address});
+  change(1, {What::promote, raft::NodeId(15)});
+  ASSERT_EQ(propose(part(3, 1), "b").status, replica::ProposeStatus::committed);
+  EXPECT_EQ(part(3, 1).machine.list(), (std::vector<std::string>{"a", "b"}));
+}
+
+// Its log names neither the leader's number nor its host.
+TEST_F(HostTest, AReplicaThatMissedAChangeAnswersTheNextLeader) {
+  for (std::uint64_t id = 1; id <= 3; ++id) start_with(id, 1);
+  start(4);
+  ASSERT_EQ(propose(part(1, 1), "a").status, replica::ProposeStatus::committed);
+  stop(3);
+  GroupOptions joins = group_options(1, 4);
+  joins.replica = raft::NodeId(14);
+  joins.members.clear();
+  open(4, joins);
+  change(1, {MemberEdit::What::add, raft::NodeId(14), all_[3].address});
+  change(1, {MemberEdit::What::promote, raft::NodeId(14)});
+  ASSERT_TRUE(eventually([&] {
+    part(leader_of(1), 1).group->transfer_leadership(raft::NodeId(14), kLong, [](const auto&) {});
+    return leader_of(1) == 4;
+  }));
+  start(3);
+  open(3, group_options(1, 3));
+  EXPECT_TRUE(
+      eventually([&] { return part(3, 1).machine.list() == std::vector<std::string>{"a"}; }));
+}
+
+TEST_F(HostTest, AFailedOpenLeavesTheGroup) {
+  start(1);
+  GroupOptions joins = group_options(1, 1);
+  joins.members.clear();
+  class Ahead : public ListMachine {
+    raft::Index durable_index() const override { return raft::Index(7); }
+  };
+  Ahead of_another_group;
+  EXPECT_THAT(host(1).open_group(joins, of_another_group, observer_).error().message,
+              HasSubstr("do not belong together"));
+  EXPECT_THAT(host(1).stored_groups(), ElementsAre(raft::GroupId(1)));
+  open(1, joins);
+}
+
+TEST_F(HostTest, AClosedGroupAnswersItsCallers) {
+  for (std::uint64_t id = 1; id <= 3; ++id) start_with(id, 1);
+  ASSERT_EQ(propose(part(2, 1), "a").status, replica::ProposeStatus::committed);
+  const std::uint64_t leader = leader_of(1);
+  const std::uint64_t other = leader == 1 ? 2 : 1;
+  stop(other);
+  stop(6 - leader - other);
+  std::promise<replica::ProposeStatus> ended;
+  part(leader, 1).group->propose(Bytes("b"), kLong, [&ended](const replica::ProposeResult& result) {
+    ended.set_value(result.status);
+  });
+  ASSERT_TRUE(host(leader).close_group(raft::GroupId(1)).ok());
+  EXPECT_NE(ended.get_future().get(), replica::ProposeStatus::committed);
+  EXPECT_TRUE(host(leader).close_group(raft::GroupId(1)).ok()) << "again";
+}
+
+TEST_F(HostTest, WhatIsWrongIsSaid) {
+  HostOptions lonely = options(1);
+  lonely.hosts.clear();
+  EXPECT_THAT(Host::open(lonely, clock_, observer_).error().message, HasSubstr("hosts"));
+  start(1);
+  EXPECT_THAT(Host::open(options(1), clock_, observer_).error().message, HasSubstr("host1/log"));
+  GroupOptions elsewhere = group_options(1, 1);
+  elsewhere.replica = raft::NodeId(2);
+  EXPECT_THAT(try_open(1, elsewhere).error().message, HasSubstr("not among them"));
+  GroupOptions twice = group_options(1, 1);
+  twice.members.push_back(twice.members.front());
+  EXPECT_THAT(try_open(1, twice).error().message, HasSubstr("twice"));
+  GroupOptions unknown = group_options(1, 1);
+  unknown.members.push_back({raft::NodeId(9), raft::NodeId(9)});
+  GroupOptions careless = group_options(1, 1);
+  careless.timing.max_clock_drift_ppm = 1;
+  EXPECT_THAT(try_open(1, careless).error().message, HasSubstr("max_clock_drift_ppm"));
+  EXPECT_THAT(try_open(1, unknown).error().message, HasSubstr("host 9 is not among the hosts"));
+  open(1, group_options(1, 1));
+  Part again;
+  EXPECT_THAT(
+      host(1).open_group(group_options(1, 1), again.machine, again.observer).error().message,
+      HasSubstr("open in this process before"));
+}
+
+}  // namespace
+}  // namespace leasehold::node
