@@ -61,6 +61,7 @@ Simulator::Simulator(std::uint64_t seed, const SimOptions& options)
                                                         [this] { faults_->keep_bounds(); });
   upgrade_ = std::make_unique<Upgrade>(world_, all);
   deputies_ = std::make_unique<Deputies>(world_, all, network_);
+  side_group_writers_ = std::make_unique<SideGroupWriters>(world_, all);
   if (options.shape) trial_ = std::make_unique<PartitionTrial>(world_, all, network_);
   for (SimNode* node : all) {
     node->set_on_death([this, node](bool machine) {
@@ -96,6 +97,7 @@ SeedReport Simulator::run() {
   lease_clients_->start();
   lease_watchers_->start();
   key_lock_clients_->start();
+  side_group_writers_->start();
   const TrueInstant healed = TrueInstant() + world_.options.chaos;
   live_until(healed);
   if (trial_ && !world_.failed()) trial_->finish();
@@ -185,6 +187,7 @@ bool Simulator::catching_up() const {
 }
 
 void Simulator::check_recovered() {
+  oracles_.side_groups().check_recovered();
   // A change that was under way may be completed in that time.
   const raft::Membership& group = oracles_.ledger().membership();
   if (group.joint()) {

@@ -18,6 +18,7 @@
 #include <leasehold/sim/workload/lease_watchers.h>
 #include <leasehold/sim/workload/session_clients.h>
 #include <leasehold/sim/workload/session_watch.h>
+#include <leasehold/sim/workload/side_group_writers.h>
 #include <leasehold/sim/world/options.h>
 #include <leasehold/sim/world/sim_network.h>
 #include <leasehold/sim/world/sim_node.h>
@@ -79,6 +80,7 @@ class Simulator {
   std::unique_ptr<Clients> clients_;
   std::unique_ptr<SessionClients> session_clients_;
   std::unique_ptr<SessionWatch> session_watch_;
+  std::unique_ptr<SideGroupWriters> side_group_writers_;
   std::unique_ptr<StoreNodes> store_nodes_;
   std::unique_ptr<LeaseClients> lease_clients_;
   std::unique_ptr<KeyLockClients> key_lock_clients_;

@@ -22,7 +22,8 @@ Oracles::Oracles(World& world)
       witnesses_(world, ledger_),
       leases_(world),
       watches_(world),
-      key_locks_(world, ledger_.tip().leases) {}
+      key_locks_(world, ledger_.tip().leases),
+      side_groups_(world, ledger_) {}
 
 // ---- The committed log ----
 

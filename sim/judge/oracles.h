@@ -13,6 +13,7 @@
 #include <leasehold/sim/judge/monotonic_oracle.h>
 #include <leasehold/sim/judge/read_oracle.h>
 #include <leasehold/sim/judge/session_oracle.h>
+#include <leasehold/sim/judge/side_group_oracle.h>
 #include <leasehold/sim/judge/snapshot_oracle.h>
 #include <leasehold/sim/judge/state_machine_oracle.h>
 #include <leasehold/sim/judge/storage_oracle.h>
@@ -34,7 +35,8 @@ namespace leasehold::sim {
 /// carries: of the leader's lease leader_lease_oracle.h and view_order_oracle.h, of Raft
 /// election_oracle.h, log_oracle.h, storage_oracle.h, read_oracle.h, state_machine_oracle.h and
 /// monotonic_oracle.h, and then snapshot_oracle.h, session_oracle.h, witness_oracle.h, of clients'
-/// leases lease_oracles.h, watch_oracle.h and key_lock_oracle.h.
+/// leases lease_oracles.h, watch_oracle.h and key_lock_oracle.h, of side groups
+/// side_group_oracle.h.
 class Oracles : public Judge {
  public:
   explicit Oracles(World& world);
@@ -59,6 +61,7 @@ class Oracles : public Judge {
   void on_snapshot_arrived(const SimNode& node, const StagedSnapshot& snapshot) override;
   void on_snapshot_deleted(const SimNode& node) override;
   void after_handle(const SimNode& node) override;
+  void after_side_turn(const SideGroup& group) override { side_groups_.after_turn(group); }
   /// After every action of the queue, whatever it was.
   void after_step() { leader_leases_.after_step(); }
 
@@ -74,6 +77,7 @@ class Oracles : public Judge {
   WatchOracle& watches() { return watches_; }
   const WatchOracle& watches() const { return watches_; }
   KeyLockOracle& key_locks() { return key_locks_; }
+  SideGroupOracle& side_groups() { return side_groups_; }
 
  private:
   void first_commit(const SimNode& node, const raft::Entry& entry);
@@ -95,6 +99,7 @@ class Oracles : public Judge {
   LeaseOracles leases_;
   WatchOracle watches_;
   KeyLockOracle key_locks_;
+  SideGroupOracle side_groups_;
 };
 
 }  // namespace leasehold::sim

@@ -73,7 +73,11 @@ void draw_beats(const SimOptions& options, Plan& plan) {
   const std::int64_t interval = interval_s[random.below(3)] * (options.long_life ? 120 : 1);
   const Duration silence_max = milliseconds(silence_ms[random.below(3)]);
   if (!shared || plan.upgrade.earlier_percent > 0) return;
-  plan.beats = {shared, idle_percent, std::chrono::seconds(interval), silence_max};
+  plan.beats = {shared, 0, idle_percent, std::chrono::seconds(interval), silence_max};
+  // Clocks keep the bounds of the first group's settings, which may become wider.
+  if (plan.settings.change_interval > Duration{0} || plan.drift_unbounded) return;
+  if (options.long_life || plan.settings.other_drift_percent > 0) return;
+  plan.beats.side_groups = stream(plan.seed, "side groups").below(4);
 }
 
 void draw_member_changes(Plan& plan) {

@@ -25,6 +25,7 @@ struct Range {
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kHour = 3'600'000 * kMillisecond;
 constexpr Range kTime{0, kHour};
+constexpr Range kSideGroups{0, 8};
 constexpr Range kPositiveTime{kMillisecond, kHour};
 constexpr Range kPercent{0, 100};
 constexpr Range kPpm{0, 1'000'000};
@@ -78,6 +79,7 @@ void each_field(See& see, OnePlan& plan) {
   see("settings.drift_ppm_without_leases", plan.settings.drift_ppm_without_leases, kDrift);
   see("settings.lease_reads", plan.settings.first.lease_reads, kFlag);
   see("beats.shared", plan.beats.shared, kFlag);
+  see("beats.side_groups", plan.beats.side_groups, kSideGroups);
   see("beats.idle_percent", plan.beats.idle_percent, kPercent);
   see("beats.silence_interval", plan.beats.silence_interval, kTime);
   see("beats.silence_max", plan.beats.silence_max, kTime);

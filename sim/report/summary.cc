@@ -15,6 +15,8 @@ void each_node_count(See see, Counts&... nodes) {
   see(nodes.notices...);
   see(nodes.beats...);
   see(nodes.bound...);
+  see(nodes.side_writes...);
+  see(nodes.side_leaders...);
   see(nodes.ended_promises...);
   see(nodes.transfers_asked...);
   see(nodes.transfers...);
@@ -99,8 +101,10 @@ void print_nodes(const NodeCounts& n, std::uint64_t leader_changes, const SimOpt
       "with their holder %llu; transfers asked for %llu, done %llu\n",
       number(n.faults), number(n.restarts), number(n.notices), number(n.ended_promises),
       number(n.transfers_asked), number(n.transfers));
-  std::printf("beats between processes %llu, promises bound to them %llu\n", number(n.beats),
-              number(n.bound));
+  std::printf(
+      "beats between processes %llu, promises bound to them %llu; in the side groups of processes "
+      "elections %llu, writes %llu\n",
+      number(n.beats), number(n.bound), number(n.side_leaders), number(n.side_writes));
   if (options.earlier) {
     std::printf("starts of the earlier version %llu, elections that it won %llu of %llu\n",
                 number(n.earlier_starts), number(n.earlier_leaders), number(leader_changes));

@@ -10,6 +10,7 @@
 
 namespace leasehold::sim {
 
+class SideGroup;
 class SimNode;
 class SnapshotBytes;
 struct StagedSnapshot;
@@ -46,6 +47,8 @@ class Judge {
   virtual void on_snapshot_deleted(const SimNode& node) = 0;
   /// The driver has handled a batch of events, and no caller has been answered yet.
   virtual void after_handle(const SimNode& node) = 0;
+  /// The same of a side group.
+  virtual void after_side_turn(const SideGroup& group) = 0;
 };
 
 }  // namespace leasehold::sim

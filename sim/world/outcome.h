@@ -73,6 +73,8 @@ struct NodeCounts {
   std::uint64_t notices = 0;          ///< of the end of a process, that came to another node
   std::uint64_t ended_promises = 0;   ///< ended by a notice, or by a later process
   std::uint64_t beats = 0;            ///< of a process to another node
+  std::uint64_t side_writes = 0;      ///< that members of side groups were asked for
+  std::uint64_t side_leaders = 0;     ///< elections in side groups
   std::uint64_t bound = 0;            ///< answers that a promise is bound to the leader's process
   std::uint64_t transfers_asked = 0;  ///< of some leader, at a time when there was one
   std::uint64_t transfers = 0;        ///< after which another node led

@@ -93,6 +93,8 @@ struct DeputyPlan {
 /// Promises between processes, which the groups of a process share (docs/decisions/0024).
 struct BeatPlan {
   bool shared = false;
+  /// Groups that each process runs besides the one that is judged in full.
+  std::uint64_t side_groups = 0;
   /// Chance that a leader leaves out a heartbeat of the group, as one does of a group at rest.
   std::uint64_t idle_percent = 0;
   /// If above zero: the mean time until a node is out of its group for a while, at most

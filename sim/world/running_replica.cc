@@ -10,7 +10,8 @@ class PresentReplica : public RunningReplica {
  public:
   PresentReplica(const replica::DriverOptions& options, raft::InitialState initial,
                  const Ports& ports, lease::Now now)
-      : process_(make_process(ports, now)),
+      : others_(ports.others),
+        process_(make_process(ports, now)),
         driver_(shares(options, process_.get()), std::move(initial),
                 replica::Driver::Ports{ports.transport, ports.storage, ports.applier,
                                        ports.snapshots, ports.view, callers_, ports.observer},
@@ -20,21 +21,26 @@ class PresentReplica : public RunningReplica {
 
   void handle_batch(lease::Now now, std::vector<replica::Event>& events) override {
     if (!process_) return driver_.handle_batch(now, events);
-    std::vector<replica::Event> left = follow();
+    std::vector<replica::Event> left;
+    follow(left);
     for (replica::Event& event : events) {
+      const auto* ended = std::get_if<replica::PeerEnded>(&event);
+      if (ended != nullptr && others_ != nullptr) others_->ended(*ended);
       if (!process_->take(now, event)) left.push_back(std::move(event));
-      for (replica::Event& following : follow()) left.push_back(std::move(following));
+      follow(left);
     }
     events.clear();
     driver_.handle_batch(now, left);
     process_->handled(driver_);
+    if (others_ != nullptr) others_->turns(now);
     process_->finish(now);
   }
   std::vector<std::function<void()>> take_completions() override {
     return driver_.take_completions();
   }
   raft::PromiseInstant next_deadline() const override {
-    const raft::PromiseInstant next = driver_.next_deadline();
+    raft::PromiseInstant next = driver_.next_deadline();
+    if (others_ != nullptr) next = std::min(next, others_->next_deadline());
     return process_ ? std::min(next, process_->next_deadline()) : next;
   }
   raft::Index applied() const override { return driver_.applied(); }
@@ -67,6 +73,7 @@ class PresentReplica : public RunningReplica {
       return peer.second.state == raft::ProgressState::snapshot;
     });
   }
+  replica::ProcessDriver* process() override { return process_.get(); }
   const raft::Core* present_core() const override { return &driver_.core(); }
 
  private:
@@ -75,12 +82,15 @@ class PresentReplica : public RunningReplica {
     return std::make_unique<replica::ProcessDriver>(ports.shared->options, ports.shared->remembered,
                                                     ports.transport, ports.shared->store, now);
   }
-  std::vector<replica::Event> follow() {
-    std::vector<replica::Event> events;
+  /// What follows for the first group goes to `events`.
+  void follow(std::vector<replica::Event>& events) {
     for (replica::ProcessDriver::Follows& one : process_->take_follows()) {
-      events.push_back(std::move(one.event));
+      if (one.driver == &driver_) {
+        events.push_back(std::move(one.event));
+      } else {
+        others_->give(one.driver->group(), std::move(one.event));
+      }
     }
-    return events;
   }
   static replica::DriverOptions shares(replica::DriverOptions options,
                                        replica::ProcessDriver* process) {
@@ -88,6 +98,7 @@ class PresentReplica : public RunningReplica {
     return options;
   }
 
+  OtherGroups* const others_;
   replica::Callers callers_;
   std::unique_ptr<replica::ProcessDriver> process_;
   replica::Driver driver_;

@@ -22,6 +22,17 @@ struct SharedProcess {
   replica::SupportStore& store;
 };
 
+/// The other groups of the process, in the turns of its first one.
+class OtherGroups {
+ public:
+  virtual ~OtherGroups() = default;
+  virtual void give(raft::GroupId group, replica::Event event) = 0;
+  /// The process of a node has: for all of them.
+  virtual void ended(const replica::PeerEnded& ended) = 0;
+  virtual void turns(lease::Now now) = 0;
+  virtual raft::PromiseInstant next_deadline() const = 0;
+};
+
 /// A Driver of this code, or one of an earlier version (tests/mixed). The first functions are those
 /// of replica::Driver, the others show the state of its core.
 class RunningReplica {
@@ -36,6 +47,7 @@ class RunningReplica {
     replica::Observer& observer;
     /// Null: the process shares no promises, or is of an earlier version.
     const SharedProcess* shared = nullptr;
+    OtherGroups* others = nullptr;  ///< on the promises that are shared
   };
 
   RunningReplica() = default;
@@ -67,6 +79,8 @@ class RunningReplica {
   virtual raft::Membership membership_at(raft::Index index) const = 0;
   /// It leads, and a peer gets a snapshot.
   virtual bool sends_snapshot() const = 0;
+  /// Null: the process shares no promises.
+  virtual replica::ProcessDriver* process() { return nullptr; }
   /// Null: it is of an earlier version. For what only this version can be asked.
   virtual const raft::Core* present_core() const = 0;
 };

@@ -43,11 +43,11 @@ const raft::Entry& DiskImage::entry(raft::Index index) const {
 }
 
 SimDisk::SimDisk(World& world, std::uint64_t node,
-                 std::function<void(const raft::PersistBatch&)> watch)
+                 std::function<void(const raft::PersistBatch&)> watch, std::uint64_t salt)
     : world_(world),
       node_(node),
       watch_(std::move(watch)),
-      random_(random_for(world.plan.seed, 100 + node)) {}
+      random_(random_for(world.plan.seed, salt + 100 + node)) {}
 
 void SimDisk::open(storage::StorageSink& sink, RunInProcess run) {
   sink_ = &sink;

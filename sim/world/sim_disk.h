@@ -48,7 +48,9 @@ using RunInProcess = std::function<void(EventQueue::Action)>;
 /// still takes what fits into a reserve.
 class SimDisk : public storage::Storage {
  public:
-  SimDisk(World& world, std::uint64_t node, std::function<void(const raft::PersistBatch&)> watch);
+  /// `salt`: of what is drawn.
+  SimDisk(World& world, std::uint64_t node, std::function<void(const raft::PersistBatch&)> watch,
+          std::uint64_t salt = 0);
 
   /// A new process opens the disk. Completions go to `sink`, by way of `run`.
   void open(storage::StorageSink& sink, RunInProcess run);

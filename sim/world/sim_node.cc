@@ -77,8 +77,11 @@ SimNode::SimNode(World& world, Judge& judge, SimNetwork& network, raft::NodeId i
              draw_origin(world.plan.seed, id.value(), 1)),
       disk_(world, id.value(), [this](const raft::PersistBatch& batch) { on_persist(batch); }),
       supports_(world, id.value()),
+      side_random_(random_for(world.plan.seed, 600 + id.value())),
       machine_(1000 * id.value(), history_limits(world.plan)),
-      timing_(world.plan.nodes[id.value() - 1].timing) {}
+      timing_(world.plan.nodes[id.value() - 1].timing) {
+  make_side_groups();
+}
 
 const RunningReplica& SimNode::running() const {
   LEASEHOLD_ASSERT(up());
@@ -94,7 +97,7 @@ const replica::LeaseView& SimNode::view() const {
 
 replica::DriverOptions SimNode::driver_options() {
   replica::DriverOptions options = world_.plan.driver;
-  options.core.group = raft::GroupId(1);
+  options.core.group = kFirstGroup;
   options.core.id = id_;
   options.core.uuid = uuid_of(id_);
   options.core.incarnation = incarnation_;
@@ -160,9 +163,11 @@ void SimNode::make_process() {
   RunningReplica::Ports ports{*this,          disk_, *process_->applier, *process_->snapshots,
                               process_->view, *this};
   if (world_.plan.beats.shared) ports.shared = &shared;
+  if (!side_groups_.empty()) ports.others = this;
   const MakeReplica make = runs_earlier_ ? world_.options.earlier : MakeReplica(make_replica);
   process_->replica = make(driver_options(), std::move(initial), ports, now);
   process_->published = process_->view.load();
+  open_side_groups(run);
 }
 
 SimApplier::Ports SimNode::applier_ports(const RunInProcess& run) {
@@ -243,6 +248,7 @@ void SimNode::crash(bool reboot) {
   ++life_;
   const auto [waiting, survived] = disk_.crash();
   supports_.crash();
+  for (const auto& group : side_groups_) group->crash();
   machine_.crash();
   SimSnapshots::crash(world_, random_, staged_);
   // What the driver still holds is destroyed with it: no caller is called any more.

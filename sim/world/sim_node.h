@@ -8,6 +8,7 @@
 #include <leasehold/sim/world/judge.h>
 #include <leasehold/sim/world/register_machine.h>
 #include <leasehold/sim/world/running_replica.h>
+#include <leasehold/sim/world/side_group.h>
 #include <leasehold/sim/world/sim_applier.h>
 #include <leasehold/sim/world/sim_clock.h>
 #include <leasehold/sim/world/sim_disk.h>
@@ -23,6 +24,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace leasehold::sim {
@@ -31,6 +33,8 @@ class SimNode;
 /// One of the nodes that believe that they lead, the newest leader or a deposed one, by a number
 /// drawn before; null: there is none.
 SimNode* some_leader(const std::vector<SimNode*>& nodes, std::uint64_t drawn);
+/// The group that is judged in full.
+inline constexpr raft::GroupId kFirstGroup{1};
 /// Of the directory of a node: a simulation never wipes a machine.
 raft::Uuid uuid_of(raft::NodeId id);
 /// The members with which the group begins.
@@ -39,7 +43,10 @@ raft::Membership founding_membership(const Plan& plan);
 /// Drives a Driver as node/node.cc does, without threads: the ordering thread takes one event
 /// at a time, samples the clocks, and acts, possibly much later. Storage, apply and reader threads
 /// are actions of the queue that wait while the process is frozen.
-class SimNode : private net::Transport, private storage::StorageSink, private replica::Observer {
+class SimNode : private net::Transport,
+                private storage::StorageSink,
+                private replica::Observer,
+                private OtherGroups {
  public:
   /// Events that the ordering thread takes at once, as in production.
   static constexpr std::size_t kBatchMax = 64;
@@ -53,6 +60,8 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   SimDisk& disk() { return disk_; }
   const SimDisk& disk() const { return disk_; }
   const RegisterMachine& machine() const { return machine_; }
+  /// The other groups of its process, if it is a member.
+  const std::vector<std::unique_ptr<SideGroup>>& side_groups() const { return side_groups_; }
   /// A snapshot that has arrived, or is arriving; outlives the process.
   const std::optional<StagedSnapshot>& staged() const { return staged_; }
   /// Whether a process runs here, frozen or not.
@@ -105,6 +114,8 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   void receive(const raft::Peer& from, wire::PeerMessage& message);
   /// An input of the ordering thread. Asserts up().
   void post(replica::Event event);
+  /// The same, of a side group.
+  void post_side(raft::GroupId group, replica::Event event);
   /// On some thread of the process of `life`: now, or once it is not frozen; never after its death.
   void run_in_process(std::uint64_t life, EventQueue::Action action);
   /// Called when this node has been elected, inside the turn that did it.
@@ -120,12 +131,15 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   void set_on_death(std::function<void(bool machine)> on_death) { on_death_ = std::move(on_death); }
 
  private:
+  using SideEvents = std::vector<std::pair<raft::GroupId, replica::Event>>;
   struct Process {
     replica::LeaseView view;
     std::unique_ptr<SimApplier> applier;
     std::unique_ptr<SimSnapshots> snapshots;
     std::unique_ptr<RunningReplica> replica;
     std::deque<replica::Event> inbox;
+    /// For side groups, in the turn that takes what is in `inbox` next.
+    SideEvents side_inbox;
     /// What the ordering thread takes in this turn; empty between turns.
     std::vector<replica::Event> batch;
     /// What waits for the process to continue.
@@ -135,6 +149,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
     std::set<std::uint64_t> ordering_paused;
     /// What the ordering thread is about to act upon, with a clock sample that grows old.
     std::vector<replica::Event> late_batch;
+    SideEvents late_side_batch;
     bool pumping = false;
     bool stopping = false;
     TrueInstant tick_at = TrueInstant::never();
@@ -150,6 +165,13 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   void space(bool full) override;
   void failed(Error error) override;
   void on_event(const raft::Event& event) override;
+  void give(raft::GroupId group, replica::Event event) override;
+  void ended(const replica::PeerEnded& ended) override;
+  void turns(lease::Now now) override;
+  raft::PromiseInstant next_deadline() const override;
+  SideGroup& side_group(raft::GroupId group);
+  void make_side_groups();
+  void open_side_groups(const RunInProcess& run);
 
   bool frozen() const { return suspended_ || !process_->paused.empty(); }
   void draw_version();
@@ -171,7 +193,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   void take_turn();
   bool sleeps_before_acting(lease::Now now);
   void take_batch();
-  void act(lease::Now now, std::vector<replica::Event>& batch);
+  void act(lease::Now now, std::vector<replica::Event>& batch, SideEvents side_batch);
   void trace_lease();
   void schedule_tick();
   void tick_due(std::uint64_t number);
@@ -191,6 +213,8 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   TrueInstant silent_until_;
   /// The newest commit index that it has sent to each node.
   std::map<raft::NodeId, raft::Index> said_commit_;
+  Random side_random_;
+  std::vector<std::unique_ptr<SideGroup>> side_groups_;
   RegisterMachine machine_;
   node::WitnessMachine witness_machine_;
   std::optional<StagedSnapshot> staged_;

@@ -23,7 +23,12 @@ void SimNode::take_in(Put put) {
 }
 
 void SimNode::receive(const raft::Peer& from, wire::PeerMessage& message) {
-  if (!up() || process_->inbox.size() >= kInboxMax || out_of_the_group(message)) return;
+  if (!up() || process_->inbox.size() >= kInboxMax) return;
+  if (message.group > kFirstGroup) {
+    const raft::GroupId group = message.group;
+    return post_side(group, replica::PeerMessageReceived{from, std::move(message)});
+  }
+  if (out_of_the_group(message)) return;
   judge_.on_arrival(*this, from.id, message);
   take_in([&from, &message](auto& events) {
     replica::Event& event = events.emplace_back(std::in_place_type<replica::PeerMessageReceived>);
@@ -35,6 +40,14 @@ void SimNode::receive(const raft::Peer& from, wire::PeerMessage& message) {
 
 void SimNode::post(replica::Event event) {
   take_in([&event](auto& events) { events.push_back(std::move(event)); });
+}
+
+// A tick of the first group brings the turn.
+void SimNode::post_side(raft::GroupId group, replica::Event event) {
+  LEASEHOLD_ASSERT(up());
+  if (process_->side_inbox.size() >= kInboxMax) return;
+  process_->side_inbox.emplace_back(group, std::move(event));
+  if (process_->inbox.empty()) post(replica::Tick{});
 }
 
 bool SimNode::can_act() const {
@@ -54,7 +67,9 @@ void SimNode::pump() {
 void SimNode::take_turn() {
   // Sampled after the events were in memory; acted upon maybe much later.
   const lease::Now now = clock_.now();
-  if (!sleeps_before_acting(now)) act(now, process_->batch);
+  if (!sleeps_before_acting(now)) {
+    act(now, process_->batch, std::exchange(process_->side_inbox, {}));
+  }
 }
 
 void SimNode::take_batch() {
@@ -71,13 +86,14 @@ bool SimNode::sleeps_before_acting(lease::Now now) {
   if (world_.healed || plan.late_ppm == 0 || !random_.chance_ppm(plan.late_ppm)) return false;
   world_.used(FaultClass::late_handling);
   process_->late_batch.swap(process_->batch);
+  process_->late_side_batch = std::exchange(process_->side_inbox, {});
   const std::uint64_t life = life_;
   world_.queue.after(draw_duration(random_, Duration{0}, plan.late_max), [this, life, now] {
     run_in_process(life, [this, now] {
       std::vector<replica::Event> batch = std::exchange(process_->late_batch, {});
       // Events posted during the turn wait for the next one.
       process_->pumping = true;
-      act(now, batch);
+      act(now, batch, std::exchange(process_->late_side_batch, {}));
       process_->pumping = false;
       pump();
     });
@@ -85,8 +101,9 @@ bool SimNode::sleeps_before_acting(lease::Now now) {
   return true;
 }
 
-void SimNode::act(lease::Now now, std::vector<replica::Event>& batch) {
+void SimNode::act(lease::Now now, std::vector<replica::Event>& batch, SideEvents side_batch) {
   const std::uint64_t life = life_;
+  for (auto& [group, event] : side_batch) give(group, std::move(event));
   process_->replica->handle_batch(now, batch);
   trace_lease();
   if (world_.recorder) world_.recorder->turn(*this);

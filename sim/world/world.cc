@@ -7,9 +7,9 @@
 namespace leasehold::sim {
 
 bool is_lease_oracle(const std::string& oracle) {
-  const std::array<const char*, 5> names = {"two_leases", "lease_and_newer_commit",
-                                            "lease_outlives_promise", "lease_view_order",
-                                            "linearizability"};
+  const std::array<const char*, 6> names = {
+      "two_leases",       "lease_and_newer_commit", "lease_outlives_promise",
+      "lease_view_order", "linearizability",        "side_two_leases"};
   return std::any_of(names.begin(), names.end(),
                      [&oracle](const char* name) { return oracle == name; });
 }

@@ -185,6 +185,24 @@ TEST(Simulator, PlansThatFoundSomethingFindNothingNow) {
   }
 }
 
+// The processes of one seed of six or so run other groups, too.
+TEST(Simulator, SideGroupsElectAndCommit) {
+  int seeds = 0;
+  NodeCounts sum;
+  for (std::uint64_t seed = 1; seeds < 5; ++seed) {
+    ASSERT_LT(seed, 200U);
+    if (draw_plan(seed, {}).beats.side_groups == 0) continue;
+    ++seeds;
+    const SeedReport report = run_seed(seed);
+    ASSERT_FALSE(report.violation.has_value()) << seed << ": " << report.violation->story;
+    EXPECT_GE(report.nodes.side_leaders, 1U) << seed;
+    sum.side_leaders += report.nodes.side_leaders;
+    sum.side_writes += report.nodes.side_writes;
+  }
+  EXPECT_GT(sum.side_leaders, 20U);
+  EXPECT_GT(sum.side_writes, 200U);
+}
+
 // Under every class of fault, and in both directions.
 TEST(Simulator, SettingsChangeUnderAllFaults) {
   SettingsCounts sum;
