@@ -246,6 +246,22 @@ TEST_F(Rest, AMemberThatHasTakenAHigherTermIsNotAtRest) {
   EXPECT_EQ(group.core(2).term(), group.core(3).term());
 }
 
+// It took the term while it was bound: the holder's own request passes the promise.
+TEST(Shared, AVoteInATermThatWasTakenBeforeLetsGoFirst) {
+  SharedGroup group;
+  const int leader = group.bound_leader();
+  const int member = group.others(leader)[0];
+  const lease::Epoch before = group.support(member, leader).epoch();
+  group.step(leader, member, VoteRequest{Term(9), LogId{}});
+  ASSERT_EQ(group.core(member).term(), Term(9));
+  ASSERT_EQ(group.core(member).hard_state().voted_for, kNobody) << "its log is shorter";
+  EXPECT_EQ(group.support(member, leader).epoch(), before) << "the promise lives";
+  group.silence();
+  group.jump(kLease);
+  ASSERT_TRUE(group.votes(member, group.others(leader)[1], 9));
+  EXPECT_GT(group.support(member, leader).epoch(), before);
+}
+
 TEST(AloneAtRest, ALeaderAloneHoldsItsLeaseByRounds) {
   SharedGroup group(1);
   const int leader = group.elect();
