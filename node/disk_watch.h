@@ -7,8 +7,8 @@
 
 namespace leasehold::node {
 
-/// Passive. A disk that hangs keeps no group from having its leader here, whose writes nobody gets:
-/// without beats the leases run out, and another process takes over.
+/// Passive. While the disk hangs, the groups that are led here commit nothing, and their leaders
+/// would keep their leases. Without beats the leases run out, and another process takes over.
 class DiskWatch {
  public:
   /// How long one write may take.

@@ -92,8 +92,8 @@ class Host {
 
   /// Starts a replica; it is valid until close_group() or remove_group(), or until the host ends.
   /// `machine` and `observer` outlive that. Errors: invalid_argument (options; or the group is
-  /// open, or was: the process has to start again), wrong_cluster (the log has another replica of
-  /// the group), corrupted, io.
+  /// open; or it was closed, and can only be opened again in another process), wrong_cluster (the
+  /// log has another replica of the group), corrupted, io.
   virtual Result<Group*> open_group(const GroupOptions& options, replica::StateMachine& machine,
                                     replica::Observer& observer) = 0;
   /// The groups whose logs are here and that have not been opened.

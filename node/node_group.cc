@@ -183,7 +183,8 @@ void GroupShell::act_on_formation() {
 /// The set is confirmed durably, or the group has formed.
 void GroupShell::laid() {
   laying_ = false;
-  if (ground_.log->formed() && !stopped_) {
+  if (failure_ || stopped_) return;
+  if (ground_.log->formed()) {
     if (const auto ready = prepare_driver(); !ready.ok()) return fail(ready.error());
     start_driver();
     observer_.on_notice("the group has formed");

@@ -1,4 +1,4 @@
-// How a program calls a replica, from its own threads; and what it is told.
+// The calls of a replica's program, which come from its own threads, and the status that it gets.
 #include <leasehold/node/node_group.h>
 
 #include <utility>

@@ -1,10 +1,10 @@
 // What a replica finds in its folder, and how its driver and what works for it begin.
 #include <leasehold/base/assert.h>
 #include <leasehold/node/node_group.h>
+#include <leasehold/node/random_word.h>
 
 #include <fmt/format.h>
 
-#include <random>
 #include <utility>
 
 namespace leasehold::node {
@@ -13,13 +13,6 @@ namespace {
 /// Under load the next append carries the news of a commit, which saves a quarter of the messages
 /// of each write. A follower that waits for a commit still hears of it at once (Core::listens).
 constexpr lease::Duration kCommitNewsDelay = std::chrono::milliseconds(5);
-
-std::uint64_t random_seed() {
-  std::random_device device;
-  const std::uint64_t high = device();
-  const std::uint64_t low = device();
-  return (high << 32U) | (low & 0xffffffffU);
-}
 
 /// An earlier version believed every term and index that a peer named.
 Result<void> check_reachable(const std::string& data_dir, const raft::InitialState& state) {
@@ -106,7 +99,7 @@ void GroupShell::start_driver() {
   options.core.incarnation = ground_.self.incarnation;
   options.core.timing = options_.timing;
   options.core.witness = options_.witness;
-  options.core.seed = random_seed();
+  options.core.seed = random_word();
   options.core.commit_news_delay = kCommitNewsDelay;
   options.core.shared = ground_.shared;
   start_work();

@@ -1,14 +1,13 @@
 #include <leasehold/net/handshake.h>
 #include <leasehold/node/node_host.h>
 #include <leasehold/node/node_identity.h>
+#include <leasehold/node/random_word.h>
 #include <leasehold/storage/private_folder.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <future>
-#include <random>
-#include <set>
 #include <utility>
 
 namespace leasehold::node {
@@ -21,13 +20,6 @@ constexpr std::size_t kAppliersMax = 256;
 
 /// Of the log, that may wait: each group has a few at most.
 constexpr std::size_t kReadsMax = std::size_t{1} << 20U;
-
-std::uint64_t random_process() {
-  std::random_device device;
-  const std::uint64_t high = device();
-  const std::uint64_t low = device();
-  return (high << 32U) | (low & 0xffffffffU);
-}
 
 Error invalid(std::string message) {
   return {ErrorCode::invalid_argument, std::move(message)};
@@ -126,7 +118,7 @@ Result<void> HostShell::start() {
   tcp.id = options_.id;
   tcp.uuid = self.uuid;
   tcp.incarnation = self.incarnation;
-  tcp.process = random_process();
+  tcp.process = random_word();
   tcp.place = log_->place();
   tcp.cluster = options_.cluster;
   tcp.address = address_of(options_.id);

@@ -1,5 +1,6 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/node/node_snapshots.h>
+#include <leasehold/node/random_word.h>
 #include <leasehold/storage/private_folder.h>
 
 #include <fmt/format.h>
@@ -9,7 +10,6 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <random>
 #include <system_error>
 #include <utility>
 
@@ -37,10 +37,7 @@ Result<void> rename_in(const std::string& folder, const std::string& from, const
 
 /// Never 0.
 std::uint64_t random_tag() {
-  std::random_device device;
-  const std::uint64_t high = device();
-  const std::uint64_t low = device();
-  const std::uint64_t tag = (high << 32U) | (low & 0xffffffffU);
+  const std::uint64_t tag = random_word();
   return tag == 0 ? 1 : tag;
 }
 

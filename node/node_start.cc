@@ -3,21 +3,11 @@
 #include <leasehold/node/node_ground.h>
 #include <leasehold/node/node_identity.h>
 #include <leasehold/node/node_shell.h>
+#include <leasehold/node/random_word.h>
 
-#include <random>
 #include <utility>
 
 namespace leasehold::node {
-namespace {
-
-std::uint64_t random_process() {
-  std::random_device device;
-  const std::uint64_t high = device();
-  const std::uint64_t low = device();
-  return (high << 32U) | (low & 0xffffffffU);
-}
-
-}  // namespace
 
 Result<void> NodeShell::start(const OpenMachine& open_machine) {
   if (const auto valid = validate_options(options_); !valid.ok()) return valid.error();
@@ -38,7 +28,7 @@ Result<void> NodeShell::start(const OpenMachine& open_machine) {
   tcp.id = options_.id;
   tcp.uuid = self.uuid;
   tcp.incarnation = self.incarnation;
-  tcp.process = random_process();
+  tcp.process = random_word();
   tcp.place = log_->place();
   tcp.listen = options_.listen.empty() ? ground.address : options_.listen;
   tcp.cluster = options_.cluster;

@@ -10,8 +10,8 @@
 
 namespace leasehold::replica {
 
-/// All that were members since the replica of this process was opened: a message for one that has
-/// just left, or of one, still finds its way. The directory of a member (Member::uuid) is its
+/// It knows all that were members since this replica was opened: a late message to a member that
+/// has left, or from it, still finds its way. The directory of a member (Member::uuid) is its
 /// host's.
 class Places {
  public:

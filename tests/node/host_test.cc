@@ -90,14 +90,6 @@ class HostTest : public ::testing::Test {
   }
   Part& part(std::uint64_t host_id, std::uint64_t group) { return *parts_[host_id - 1].at(group); }
 
-  static bool eventually(const std::function<bool()>& condition) {
-    const auto end = std::chrono::steady_clock::now() + kPatience;
-    while (std::chrono::steady_clock::now() < end) {
-      if (condition()) return true;
-      std::this_thread::yield();
-    }
-    return false;
-  }
   /// The host whose replica holds a lease.
   std::uint64_t leader_of(std::uint64_t group) {
     std::uint64_t leader = 0;

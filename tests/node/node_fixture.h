@@ -27,6 +27,16 @@ namespace leasehold::node {
 
 /// How long a test waits for what has to happen; reached only when it does not happen.
 inline constexpr auto kPatience = std::chrono::seconds(30);
+
+/// Asks until `condition` holds. False: it did not in that time.
+inline bool eventually(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (std::chrono::steady_clock::now() < end) {
+    if (condition()) return true;
+    std::this_thread::yield();
+  }
+  return false;
+}
 inline constexpr lease::Duration kLong = std::chrono::seconds(30);
 
 /// Remembers every command, in order.
@@ -177,15 +187,6 @@ class NodeTest : public ::testing::Test {
   void stop(std::uint64_t id) { replicas_.at(id - 1).reset(); }
   Replica& replica(std::uint64_t id) { return *replicas_.at(id - 1); }
 
-  /// Asks until `condition` holds.
-  static bool eventually(const std::function<bool()>& condition) {
-    const auto end = std::chrono::steady_clock::now() + kPatience;
-    while (std::chrono::steady_clock::now() < end) {
-      if (condition()) return true;
-      std::this_thread::yield();
-    }
-    return false;
-  }
   /// The number of a running node that holds a lease.
   std::uint64_t await_leader() {
     std::uint64_t leader = 0;

@@ -80,14 +80,6 @@ class NodeMembersTest : public ::testing::Test {
   Replica& replica(std::uint64_t id) { return *replicas_.at(id); }
 
   NodeStatus status(std::uint64_t id) { return replica(id).status(); }
-  static bool eventually(const std::function<bool()>& condition) {
-    const auto end = std::chrono::steady_clock::now() + kPatience;
-    while (std::chrono::steady_clock::now() < end) {
-      if (condition()) return true;
-      std::this_thread::yield();
-    }
-    return false;
-  }
   std::uint64_t leader() {
     std::uint64_t found = 0;
     EXPECT_TRUE(eventually([&] {
