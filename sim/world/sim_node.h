@@ -170,6 +170,7 @@ class SimNode : private net::Transport,
   void turns(lease::Now now) override;
   raft::PromiseInstant next_deadline() const override;
   SideGroup& side_group(raft::GroupId group);
+  bool a_side_group_failed() const;
   void make_side_groups();
   void open_side_groups(const RunInProcess& run);
 

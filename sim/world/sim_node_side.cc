@@ -73,6 +73,11 @@ SideGroup& SimNode::side_group(raft::GroupId group) {
   return **found;
 }
 
+bool SimNode::a_side_group_failed() const {
+  return std::any_of(side_groups_.begin(), side_groups_.end(),
+                     [](const auto& one) { return one->failed(); });
+}
+
 void SimNode::give(raft::GroupId group, replica::Event event) {
   side_group(group).take(std::move(event));
 }

@@ -25,6 +25,7 @@ void SimNode::take_in(Put put) {
 void SimNode::receive(const raft::Peer& from, wire::PeerMessage& message) {
   if (!up() || process_->inbox.size() >= kInboxMax) return;
   if (message.group > kFirstGroup) {
+    if (process_->side_inbox.size() >= kInboxMax) return;
     const raft::GroupId group = message.group;
     return post_side(group, replica::PeerMessageReceived{from, std::move(message)});
   }
@@ -45,7 +46,6 @@ void SimNode::post(replica::Event event) {
 // A tick of the first group brings the turn.
 void SimNode::post_side(raft::GroupId group, replica::Event event) {
   LEASEHOLD_ASSERT(up());
-  if (process_->side_inbox.size() >= kInboxMax) return;
   process_->side_inbox.emplace_back(group, std::move(event));
   if (process_->inbox.empty()) post(replica::Tick{});
 }
@@ -116,7 +116,7 @@ void SimNode::act(lease::Now now, std::vector<replica::Event>& batch, SideEvents
     if (commit > before && leads() && on_commit_) on_commit_(before);
   }
   for (const std::function<void()>& complete : process_->replica->take_completions()) complete();
-  if (process_->replica->failure()) {
+  if (process_->replica->failure() || a_side_group_failed()) {
     // As in production: the process ends.
     process_->stopping = true;
     world_.trace.add(TraceKind::failed, id_.value());
