@@ -92,7 +92,7 @@ def _is_zombie(number):
     try:
         with open(f"/proc/{number}/stat", encoding="ascii", errors="replace") as stat:
             return stat.read().rsplit(")", 1)[1].split()[0] == "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it ended before, or while, it was read
         return True
 
 
