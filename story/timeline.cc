@@ -60,6 +60,7 @@ class Builder {
       case Kind::lost:
         if (r.from) timeline_.messages.push_back(r);
         break;
+      case Kind::notice:
       case Kind::vote:
       case Kind::refusal:
       case Kind::read:

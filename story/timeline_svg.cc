@@ -397,7 +397,8 @@ class Painter {
         const SignWords words = words_of(r);
         svg_.path("calm", diamond(at, middle), words.label.empty() ? words.title : words.label);
       } else if (r.kind != Kind::write && r.kind != Kind::join) {
-        svg_.path(r.kind == Kind::start ? "calm" : "fault", diamond(at, middle), words_of(r).label);
+        const bool calm = r.kind == Kind::start || r.kind == Kind::notice;
+        svg_.path(calm ? "calm" : "fault", diamond(at, middle), words_of(r).label);
       }
     }
     for (const Label& label : place.signs) {
