@@ -61,8 +61,10 @@ void SimNode::open_side_groups(const RunInProcess& run) {
     const bool may_end = id_.value() == 1 + group->group().value() % world_.plan.nodes.size();
     const bool ends = may_end && !world_.healed && side_random_.chance(1, 2);
     const TrueInstant begins = world_.queue.now() + (late ? wait : Duration{0});
+    // Not behind the last fault: its group has to have a leader some time later.
+    const TrueInstant end = std::min(begins + lasts, TrueInstant() + world_.options.chaos);
     group->open(options, *process_->replica->process(), run, begins,
-                ends ? begins + lasts : TrueInstant::never());
+                ends ? end : TrueInstant::never());
   }
 }
 
