@@ -18,14 +18,19 @@ import asyncio
 import contextlib
 import itertools
 import json
+import os
 import random
 import statistics
+import sys
 import time
 
 import chaos_net
 from cluster import Failed, Skipped, built, check, main
 from death_systems import MEMBERS, Etcd, Leasehold, Refused, Unknown
 from history import History
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import results  # noqa: E402  pylint: disable=wrong-import-position
 
 EVENTS = ("kill", "restart", "stop", "machine", "cut")
 SUPERVISOR_PAUSE = 0.1
@@ -48,6 +53,7 @@ def arguments(parser):
     parser.add_argument("--alone", action="store_true", help="without etcd")
     parser.add_argument("--no-goals", action="store_true", help="judge the histories only")
     parser.add_argument("--json", help="write every gap to this file, in ms")
+    parser.add_argument("--results", metavar="FILE", help="write the table as JSON; tests/results.py prints that")
 
 
 class Trial:
@@ -206,25 +212,39 @@ def quantile(values, share):
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
-def report(found):
-    """Prints the table; returns what missed its goal."""
-    missed = []
-    print(f"{'gap, ms':32} {'p50':>7} {'95 % interval':>17} {'p90':>7} {'p99':>7} {'max':>7} {'n':>4}  goal")
+def table_of(found):
+    """A row of each event, system and kind of request."""
+    rows = []
     for (event, system, kind), gaps in found.items():
         low, high = median_interval(gaps)
         worst = quantile(gaps, 0.99)
-        line = (f"{event + ', ' + system + ', ' + kind:32} {statistics.median(gaps) * 1000:7.1f} "
-                f"{f'[{low * 1000:.1f}, {high * 1000:.1f}]':>17} {quantile(gaps, 0.9) * 1000:7.1f} "
-                f"{worst * 1000:7.1f} {max(gaps) * 1000:7.1f} {len(gaps):4}")
+        row = {"event": event, "system": system, "kind": kind, "p50 ms": in_ms(statistics.median(gaps)),
+               "95 % interval": f"{in_ms(low)} to {in_ms(high)}", "p90 ms": in_ms(quantile(gaps, 0.9)),
+               "p99 ms": in_ms(worst), "max ms": in_ms(max(gaps)), "trials": len(gaps)}
         if system == Leasehold.name:
             median_goal, worst_goal = GOALS[event]
-            goal = f"p50 <= {median_goal * 1000:.0f}" + (f", p99 <= {worst_goal * 1000:.0f}" if worst_goal else "")
+            row["goal"] = f"p50 at most {median_goal * 1000:.0f}"
+            if worst_goal:
+                row["goal"] += f", p99 at most {worst_goal * 1000:.0f}"
             met = high <= median_goal and (worst_goal is None or worst <= worst_goal)
-            line += f"  {goal}: {'met' if met else 'MISSED'}"
-            if not met:
-                missed.append(f"{event}, {kind}")
-        print(line)
-    return missed
+            row["verdict"] = "met" if met else "missed"
+        rows.append(row)
+    return rows
+
+
+def in_ms(seconds):
+    return round(seconds * 1000, 1)
+
+
+def write_results(path, options, rows):
+    results.write(path, "how long nobody reads or writes after a leader has gone, beside etcd",
+                  time.strftime("%Y-%m-%d"),
+                  f"tests/process/death_gaps.py --trials {options.trials} --events {' '.join(options.events)}",
+                  [f"{os.cpu_count()} cores, three members of each system in network namespaces of one machine, defaults "
+                   "of both, by turns.",
+                   "The gap is the longer one of the two members that stay, from the event on; of `restart` from the "
+                   "instant at which the restarted process listens."],
+                  [("Gaps", rows)])
 
 
 def networks(events):
@@ -272,7 +292,10 @@ def run(options):
         elif not options.alone:
             print("etcd is not installed (Debian: etcd-server): Leasehold alone")
         found = trials(options, events, network, systems, history)
-    missed = report(found)
+    rows = table_of(found)
+    print(results.table_of(rows))
+    if options.results:
+        write_results(options.results, options, rows)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump({", ".join(name): [round(gap * 1000, 3) for gap in gaps] for name, gaps in found.items()},
@@ -282,6 +305,7 @@ def run(options):
             linearizable, verdict = record.judge(options.checker)
             print(f"history of {system}: {verdict}")
             check(linearizable, f"the history of {system} is not linearizable")
+    missed = [f"{row['event']}, {row['kind']}" for row in rows if row.get("verdict") == "missed"]
     if missed and not options.no_goals:
         raise Failed("missed: " + "; ".join(missed))
 
