@@ -1,5 +1,6 @@
 #include <leasehold/sim/workload/side_group_writers.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -7,6 +8,9 @@ namespace leasehold::sim {
 namespace {
 
 constexpr Duration kCallPatience = std::chrono::seconds(2);
+/// Entries that wait at a leader: behind them, where entries travel one by one, nothing of a later
+/// term is committed for long.
+constexpr std::uint64_t kBacklogMax = 50;
 
 }  // namespace
 
@@ -38,8 +42,21 @@ void SideGroupWriters::ask(SimNode& node, const SideGroup& group) {
     return node.post_side(group.group(),
                           replica::TransferLeadership{raft::kNobody, deadline, [](const auto&) {}});
   }
+  if (backlog(group.group()) >= kBacklogMax) return;
   ++world_.nodes.side_writes;
   node.post_side(group.group(), replica::Propose{Bytes("x"), deadline, [](const auto&) {}});
+}
+
+std::uint64_t SideGroupWriters::backlog(raft::GroupId group) const {
+  std::uint64_t most = 0;
+  for (const SimNode* const node : nodes_) {
+    for (const auto& replica : node->side_groups()) {
+      const raft::Core* const core = replica->group() == group ? replica->core() : nullptr;
+      if (core == nullptr || core->role() != raft::Role::leader) continue;
+      most = std::max(most, core->log().last_index() - core->commit_index());
+    }
+  }
+  return most;
 }
 
 }  // namespace leasehold::sim

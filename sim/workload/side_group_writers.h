@@ -3,6 +3,7 @@
 
 #include <leasehold/sim/world/sim_node.h>
 
+#include <cstdint>
 #include <vector>
 
 namespace leasehold::sim {
@@ -18,6 +19,8 @@ class SideGroupWriters {
  private:
   void next();
   void ask(SimNode& node, const SideGroup& group);
+  /// What its leaders have not committed.
+  std::uint64_t backlog(raft::GroupId group) const;
 
   World& world_;
   const std::vector<SimNode*> nodes_;
