@@ -240,8 +240,8 @@ def write_results(path, options, rows):
     results.write(path, "how long nobody reads or writes after a leader has gone, beside etcd",
                   time.strftime("%Y-%m-%d"),
                   f"tests/process/death_gaps.py --trials {options.trials} --events {' '.join(options.events)}",
-                  [f"{os.cpu_count()} cores, three members of each system in network namespaces of one machine, defaults "
-                   "of both, by turns.",
+                  [f"{os.cpu_count()} cores, three members of each system in network namespaces of one machine, "
+                   "defaults of both, by turns.",
                    "The gap is the longer one of the two members that stay, from the event on; of `restart` from the "
                    "instant at which the restarted process listens."],
                   [("Gaps", rows)])
