@@ -138,7 +138,10 @@ void Core::Impl::settle_membership() {
     peer = peers.erase(peer);
   }
   // Nothing is appended during a transfer; the next leader may do it.
-  if (log_.membership().joint() && (leader->transfer || !state_stays())) return;
+  if (log_.membership().joint() && leader->transfer) return;
+  // One that leaves hands over to a full voter. Witnesses alone may have committed its removal.
+  // Test: Witness.ALeaderThatIsRemovedStaysUntilAFullVoterCanFollow.
+  if ((log_.membership().joint() || !own_seat()) && !state_stays()) return;
   leader->settled_membership = index;
   if (log_.membership().joint()) {
     append_membership(without_outgoing(log_.membership()));

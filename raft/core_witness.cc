@@ -12,7 +12,8 @@
 //     as committed, and a leader announces to it only what every full member holds durably (or what
 //     the leader's own log has lost as well). What it commits as a leader, perhaps by the votes of
 //     witnesses alone, it may not cut before every full member has it.
-//   - A change of the voters is completed only when a full voter that stays has everything.
+//   - A change of the voters is completed only when a full voter that stays has everything, and a
+//     leader that is removed leaves only then.
 //   - It needs no snapshot. If it is behind the leader's log, its log begins again where the
 //     leader's begins.
 

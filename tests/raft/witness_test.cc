@@ -413,6 +413,32 @@ TEST(Witness, LearnsFromALeavingLeaderOnlyWhatTheOthersHold) {
   replacement.expect_completed(machine);
 }
 
+// The witnesses commit its removal. If it left then, all would wait for the end of their promises.
+TEST(Witness, ALeaderThatIsRemovedStaysUntilAFullVoterCanFollow) {
+  Group group(4, {}, 1, Duration(0), {2, 3});
+  const int first = group.elect();
+  const int second = 5 - first;
+  bool held_back = false;
+  group.filter = [&](const Envelope& e) {
+    const auto* append = std::get_if<AppendRequest>(&e.message);
+    if (append == nullptr || append->entries.empty() || e.to != node(second)) return true;
+    held_back = !group.core(first).membership().joint();
+    return !held_back;
+  };
+  const auto number = static_cast<std::uint64_t>(second);
+  ASSERT_EQ(obstacle(group.change(first, {witness(2), witness(3), voter(number)})), std::nullopt);
+  group.run(ms(300));
+  ASSERT_TRUE(held_back);
+  ASSERT_EQ(group.core(first).commit_index(), group.core(first).log().last_index());
+  EXPECT_EQ(group.core(first).role(), Role::leader);
+  EXPECT_GT(group.core(first).lease_end(), group.now().holder);
+  group.filter = [](const Envelope&) { return true; };
+  group.run(ms(300));
+  EXPECT_EQ(group.core(first).role(), Role::follower);
+  EXPECT_EQ(group.core(second).role(), Role::leader);
+  EXPECT_GT(group.core(second).lease_end(), group.now().holder);
+}
+
 // The entries are cut off at the witnesses, since the leader of then was to stay. The next one has
 // them, promotes a learner, and is gone; the witness that leads next can bring it up only with the
 // help of the other one that leaves.
