@@ -10,10 +10,9 @@
 namespace leasehold::sim {
 
 /// Judges, by the names that a violation carries:
-///   side_two_leases    two published leases of one group are valid at one instant, or one is
-///   though
-///                      a higher term has committed an entry
-///   side_log           two replicas have committed different entries, or a new leader lacks one
+///   side_two_leases   two published leases of one group are valid at one instant, or one is valid
+///                     though a higher term has committed an entry
+///   side_log          two replicas have committed different entries, or a new leader lacks one
 /// and, as part of `liveness`, that each group has a leader when the faults have ended.
 class SideGroupOracle {
  public:

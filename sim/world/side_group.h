@@ -43,11 +43,12 @@ class SideGroup : private net::Transport,
             SideGroupPorts ports);
 
   raft::GroupId group() const { return group_; }
-  const SimDisk& disk() const { return disk_; }
   /// Null: it has not begun, has ended or failed, or the process is down.
   const raft::Core* core() const;
   /// Its storage has failed. In production that is the log of the whole process.
-  bool failed() const { return life_ && life_->driver && life_->driver->failure().has_value(); }
+  bool storage_failed() const {
+    return life_ && life_->driver && life_->driver->failure().has_value();
+  }
   /// What its view showed behind its last turn. Without core() it shows nothing.
   const raft::LeaseState& published() const { return published_; }
   /// Whether it takes part when its process does.

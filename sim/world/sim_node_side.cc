@@ -77,7 +77,7 @@ SideGroup& SimNode::side_group(raft::GroupId group) {
 
 bool SimNode::a_side_group_failed() const {
   return std::any_of(side_groups_.begin(), side_groups_.end(),
-                     [](const auto& one) { return one->failed(); });
+                     [](const auto& one) { return one->storage_failed(); });
 }
 
 void SimNode::give(raft::GroupId group, replica::Event event) {
