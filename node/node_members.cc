@@ -12,8 +12,9 @@ namespace leasehold::node {
 
 namespace {
 
-/// How long a removed node still runs: its last messages leave (a removed leader transfers the
-/// leadership), and a node that catches up may pass older memberships that did not name it.
+/// How long a removed node still runs: its last messages leave, and a node that catches up may pass
+/// older memberships that did not name it. Begins when it leads no more: a removed leader stays
+/// until a full voter can follow it.
 constexpr lease::Duration kFarewell = std::chrono::seconds(1);
 
 std::string name(raft::NodeId id) {
@@ -71,10 +72,12 @@ void Members::look(const raft::Core& core, lease::Now now) {
   const raft::LogId place = membership_place(core);
   const raft::Membership& newest = core.membership();
   const bool settled = !newest.joint() && place.index <= core.commit_index();
+  const bool leads = core.role() == raft::Role::leader;
   if (!removed_.empty()) dismiss_removed(newest, now);
-  if (place_ == place && settled_ == settled) return;
+  if (place_ == place && settled_ == settled && leads_ == leads) return;
   place_ = place;
   settled_ = settled;
+  leads_ = leads;
   follow(core, place, settled, now);
   // After a restart the last membership that names this node may be the one before, or the one at
   // the log's base.
@@ -87,7 +90,7 @@ void Members::look(const raft::Core& core, lease::Now now) {
   check_kind(newest);
   if (names_self(newest)) {
     leaves_at_ = raft::PromiseInstant::never();
-  } else if (settled && was_member_) {
+  } else if (settled && was_member_ && !leads) {
     leave(now, place, "");
   }
 }

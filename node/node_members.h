@@ -51,8 +51,9 @@ class Members {
   /// waits to be added cannot answer them, and the callers of a node that leaves might never get an
   /// answer.
   bool seated() const { return seated_; }
-  /// Set once this node has been removed and has had time to send its last messages: it then stops.
-  /// Set at once when the group has it as a witness and it is not one, or the other way round.
+  /// Set once this node has been removed, leads no more, and has had time to send its last
+  /// messages: it then stops. Set at once when the group has it as a witness and it is not one, or
+  /// the other way round.
   std::optional<Error> gone(lease::Now now) const;
   /// When look() and gone() are to be asked again, whatever happens.
   raft::PromiseInstant due() const;
@@ -102,6 +103,7 @@ class Members {
   /// The membership that was acted upon last.
   std::optional<raft::LogId> place_;
   bool settled_ = false;  ///< that membership is committed, and not joint
+  bool leads_ = false;    ///< this node led when it looked last
   /// This node has been a member, as far as its log knows.
   bool was_member_ = false;
   bool seated_ = false;

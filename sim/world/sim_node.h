@@ -194,7 +194,7 @@ class SimNode : private net::Transport,
   void take_turn();
   bool sleeps_before_acting(lease::Now now);
   void take_batch();
-  void act(lease::Now now, std::vector<replica::Event>& batch, SideEvents side_batch);
+  void act(lease::Now now, std::vector<replica::Event>& batch, SideEvents&& side_batch);
   void trace_lease();
   void schedule_tick();
   void tick_due(std::uint64_t number);

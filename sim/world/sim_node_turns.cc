@@ -101,7 +101,7 @@ bool SimNode::sleeps_before_acting(lease::Now now) {
   return true;
 }
 
-void SimNode::act(lease::Now now, std::vector<replica::Event>& batch, SideEvents side_batch) {
+void SimNode::act(lease::Now now, std::vector<replica::Event>& batch, SideEvents&& side_batch) {
   const std::uint64_t life = life_;
   for (auto& [group, event] : side_batch) give(group, std::move(event));
   process_->replica->handle_batch(now, batch);
