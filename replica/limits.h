@@ -43,8 +43,8 @@ struct Limits {
   std::uint64_t log_cut_bytes = 64U << 20U;
   /// Zero: the age does not matter.
   lease::Duration log_age_max = std::chrono::hours(24);
-  /// While a snapshot is sent, the log keeps the entries after it for the time when it has arrived,
-  /// up to this many bytes: a peer that is slower than that needs another snapshot.
+  /// While a snapshot is sent, and until the peer also has the entries after it, the log keeps
+  /// these, up to this many bytes: a peer that is slower than that needs another snapshot.
   std::uint64_t log_held_bytes_max = 1ULL << 30U;
 
   /// One chunk of a snapshot. It must fit into a frame between the nodes.

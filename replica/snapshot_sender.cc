@@ -2,6 +2,7 @@
 #include <leasehold/replica/snapshot_sender.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace leasehold::replica {
@@ -201,8 +202,24 @@ bool SnapshotSender::pass_time(lease::Now now, Sending& sending) {
   return true;
 }
 
+void SnapshotSender::follow(lease::Now now) {
+  for (auto at = following_.begin(); at != following_.end();) {
+    Following& following = at->second;
+    const auto peer = context_.core.progress().find(at->first);
+    // One that needs another snapshot needs no entries; and this node may lead no more.
+    const bool follows = peer != context_.core.progress().end() &&
+                         peer->second.state != raft::ProgressState::snapshot &&
+                         peer->second.match_index < context_.core.log().last_index();
+    if (follows && peer->second.match_index > following.match) {
+      following = {peer->second.match_index, now.promise};
+    }
+    const bool silent = now.promise >= following.progress_at + context_.options.snapshot_patience;
+    at = follows && !silent ? std::next(at) : following_.erase(at);
+  }
+}
+
 bool SnapshotSender::turn(lease::Now now) {
-  if (sendings_.empty() && !held_) return false;
+  if (sendings_.empty() && following_.empty() && !held_) return false;
   bool told_core = false;
   if (held_ && !usable()) drop_snapshot();
   for (auto at = sendings_.begin(); at != sendings_.end();) {
@@ -215,9 +232,12 @@ bool SnapshotSender::turn(lease::Now now) {
     if (open) {
       context_.core.snapshot_ended(now, sending.intent);
       told_core = true;
+    } else {
+      following_[at->first] = {raft::Index(), now.promise};
     }
     at = sendings_.erase(at);
   }
+  follow(now);
   bool wanted = false;
   for (auto& [peer, sending] : sendings_) {
     if (sending.step == Step::waits && sending.heard) {
@@ -254,12 +274,15 @@ raft::PromiseInstant SnapshotSender::next_deadline() const {
 }
 
 std::optional<raft::Index> SnapshotSender::holds() const {
+  std::optional<raft::Index> from;
+  const auto hold = [&from](raft::Index index) { from = std::min(from.value_or(index), index); };
   for (const auto& [peer, sending] : sendings_) {
-    if (held_ && (sending.step == Step::sends || sending.complete)) return held_->id.last.index;
+    if (held_ && (sending.step == Step::sends || sending.complete)) hold(held_->id.last.index);
     // The snapshot that is being made ends somewhere in the log.
-    if (taking_ && sending.heard) return context_.core.log().base().index;
+    if (taking_ && sending.heard) hold(context_.core.log().base().index);
   }
-  return std::nullopt;
+  for (const auto& [peer, following] : following_) hold(following.match);
+  return from;
 }
 
 void SnapshotSender::status(std::vector<SnapshotTransfer>& out) const {

@@ -23,6 +23,10 @@ namespace leasehold::replica {
 /// answer says where to go on (`probing`): the peer may hold a part from before, or may have lost
 /// one. So a chunk or an answer may be lost, doubled or late at any point.
 ///
+/// A peer that has its snapshot *follows* until it has the entries behind it, too: the log keeps
+/// them meanwhile. Else they would be cut off while they are on their way, and a group that is
+/// written to would send one snapshot after the other.
+///
 /// A silent peer costs nothing: no snapshot is taken for it, and no log is kept.
 class SnapshotSender {
  public:
@@ -66,6 +70,11 @@ class SnapshotSender {
     raft::PromiseInstant progress_at;
     raft::PromiseInstant rests_until;
   };
+  /// A peer that has got its snapshot.
+  struct Following {
+    raft::Index match;
+    raft::PromiseInstant progress_at;  ///< when `match` last rose
+  };
   /// The present snapshot.
   struct Held {
     raft::SnapshotId id;
@@ -81,11 +90,13 @@ class SnapshotSender {
   void rest(lease::Now now, Sending& sending);
   void pump(lease::Now now, Sending& sending);
   bool pass_time(lease::Now now, Sending& sending);
+  void follow(lease::Now now);
   void drop_snapshot();
 
   DriverContext& context_;
   /// By peer; at most one for each member.
   std::map<raft::NodeId, Sending> sendings_;
+  std::map<raft::NodeId, Following> following_;
   std::optional<Held> held_;
   bool taking_ = false;
   /// The state machine cannot take snapshots.

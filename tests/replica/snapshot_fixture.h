@@ -56,6 +56,20 @@ class SnapshotTest : public ::testing::Test {
     EXPECT_GT(base_of(leads), stranded.driver().core().log().last_index());
     return stranded;
   }
+  /// The same, and its snapshot takes a second or more.
+  Rig& strand_slowly() {
+    DriverOptions options = small_limits();
+    options.snapshot_bytes_per_second = 20'000;
+    cluster = Cluster(3, options);
+    return strand_one();
+  }
+  /// There are entries behind the snapshot when it has arrived.
+  void write_until_one_arrives(Rig& stranded) {
+    cluster.heal();
+    const DriverCounters& counters = stranded.driver().counters();
+    while (written < 3000 && counters.snapshots_installed == 0) write(leader(), 1);
+    ASSERT_EQ(counters.snapshots_installed, 1U);
+  }
   void change_settings(const raft::SettingsEdit& edit) {
     Answer<SettingsResult> changed;
     leader().handle(cluster.now(), ChangeSettings{edit, cluster.in(std::chrono::seconds(5)),
