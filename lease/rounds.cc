@@ -18,17 +18,20 @@ void RoundStart::limit(const Timing& timing) {
 Round RoundRing::begin(HolderInstant now, const Timing& timing) {
   LEASEHOLD_ASSERT(timing.lease.count() > 0);
   newest_ = newest_.next();
-  starts_[newest_.value() % kCapacity] = {newest_, now, timing.lease, timing.max_clock_drift_ppm,
-                                          timing.usable(timing.lease)};
+  const RoundStart start{newest_, now, timing.lease, timing.max_clock_drift_ppm,
+                         timing.usable(timing.lease)};
+  if (starts_.size() < kCapacity) {
+    starts_.push_back(start);
+  } else {
+    starts_[place_of(newest_)] = start;
+  }
   LEASEHOLD_ASSERT(newest_ > Round(0));
-  LEASEHOLD_ASSERT(starts_[newest_.value() % kCapacity].round == newest_);
+  LEASEHOLD_ASSERT(starts_[place_of(newest_)].round == newest_);
   return newest_;
 }
 
 void RoundRing::limit(const Timing& timing) {
-  for (RoundStart& start : starts_) {
-    if (start.round > Round(0)) start.limit(timing);
-  }
+  for (RoundStart& start : starts_) start.limit(timing);
 }
 
 void RoundRing::void_all() {
@@ -37,7 +40,7 @@ void RoundRing::void_all() {
 
 const RoundStart* RoundRing::find(Round round) const {
   if (round.value() == 0 || round > newest_) return nullptr;
-  const RoundStart& start = starts_[round.value() % kCapacity];
+  const RoundStart& start = starts_[place_of(round)];
   if (start.round != round) return nullptr;
   LEASEHOLD_ASSERT(start.duration.count() > 0);
   return &start;

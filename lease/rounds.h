@@ -10,8 +10,8 @@
 #include <leasehold/lease/instant.h>
 #include <leasehold/lease/timing.h>
 
-#include <array>
 #include <cstddef>
+#include <vector>
 
 namespace leasehold::lease {
 
@@ -58,8 +58,11 @@ class RoundRing {
   const RoundStart* find(Round round) const;
 
  private:
+  static std::size_t place_of(Round round) { return (round.value() - 1) % kCapacity; }
+
   Round newest_{0};
-  std::array<RoundStart, kCapacity> starts_{};
+  /// Grows to kCapacity: a leader that rests begins few.
+  std::vector<RoundStart> starts_;
 };
 
 }  // namespace leasehold::lease

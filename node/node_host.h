@@ -71,6 +71,15 @@ class GroupPromises final : public raft::SharedPromises {
   const lease::Supporter* supporter(const raft::Uuid& member) const override {
     return process_.supporter(member);
   }
+  raft::LeaseClassId join(const raft::LeaseBasis& basis, raft::HolderInstant now) override {
+    return process_.join(basis, now);
+  }
+  const raft::LeaseClass& lease_class(raft::LeaseClassId id) const override {
+    return process_.lease_class(id);
+  }
+  bool take_place(raft::GroupId group, raft::PromiseInstant now) override {
+    return process_.take_place(group, now);
+  }
 
  private:
   raft::SharedPromises& process_;

@@ -97,7 +97,12 @@ HolderInstant Core::Impl::lease_end() const {
       !shows_leases()) {
     return HolderInstant::earliest();
   }
-  return leader->lease.end();
+  return end_of({leader->term, leader->lease.end(), commit_, leader->lease_class});
+}
+
+HolderInstant Core::Impl::end_of(const LeaseState& state) const {
+  if (state.lease_class == kNoClass) return state.end;
+  return std::max(state.end, options_.shared->lease_class(state.lease_class).end);
 }
 
 std::size_t Core::Impl::pending_reads() const {
@@ -137,6 +142,7 @@ void Core::Impl::observe_time() {
     // Beats may have been acknowledged since.
     // Test: Shared.AnIdleLeaderIsNotDeposedByALateInput.
     leader->due.rounds = leader->due.reads = true;
+    advance_by_class(*leader);
     derive_quorum(*leader);
   }
   if (now_.holder >= leader->quorum_deadline()) {
@@ -150,17 +156,11 @@ void Core::Impl::tick(Now now) {
   begin_input(now);
   if (Leader* leader = as_leader()) {
     if (leader->transfer && now_.promise >= leader->transfer->ends) end_transfer();
-    if (now_.promise >= leader->next_round) {
-      const std::optional<PromiseInstant> rest = rest_until(*leader);
-      leader->at_rest = rest.has_value();
-      if (rest) {
-        leader->next_round = *rest;
-      } else {
-        begin_round();
-      }
-    }
+    if (now_.promise >= leader->next_round && !try_rest(*leader)) begin_round();
   } else {
-    if (may_campaign() && now_.promise >= election_deadline()) {
+    const bool due = may_campaign() && now_.promise >= election_deadline();
+    if (due &&
+        (options_.shared == nullptr || options_.shared->take_place(options_.group, now_.promise))) {
       start_pre_vote(quick_tries_ > 0 ? RoleChangeReason::leader_ended
                                       : RoleChangeReason::election_timeout);
     }
@@ -176,10 +176,12 @@ void Core::Impl::tick(Now now) {
 
 PromiseInstant Core::Impl::next_deadline() const {
   if (const Leader* leader = as_leader()) {
+    PromiseInstant due = leader->next_round;
     // The holder's clock is the faster of the two: the rest on it is at least the rest on the
     // timers' clock.
-    PromiseInstant due =
-        std::min(leader->next_round, now_.promise + (leader->quorum_deadline() - now_.holder));
+    if (leader->lease_class == kNoClass) {
+      due = std::min(due, now_.promise + (leader->quorum_deadline() - now_.holder));
+    }
     if (leader->transfer) due = std::min(due, leader->transfer->ends);
     for (const auto& [id, progress] : leader->progress) {
       if (keeps_news(progress)) due = std::min(due, progress.news_due);
@@ -190,7 +192,7 @@ PromiseInstant Core::Impl::next_deadline() const {
     return due;
   }
   PromiseInstant due = PromiseInstant::never();
-  if (eligible() && !disk_stalled()) due = election_deadline();
+  if (eligible() && !disk_stalled() && !awaits_place() && !sleeps()) due = election_deadline();
   for (const FollowerReads& reads : follower_reads_) {
     if (!reads.asked.empty()) due = std::min(due, reads.sent + timing().election_timeout);
   }
@@ -422,9 +424,9 @@ bool Core::Impl::take_ready(Ready& ready) {
     emit_intents();
   }
 
-  const LeaseState lease{hard_state_.term, lease_end(), commit_};
+  const LeaseState lease{hard_state_.term, lease_end(), commit_, lease_class()};
   if (lease != published_) {
-    if (lease.end > now_.holder && published_.end <= now_.holder) emit(LeaseGained{lease.end});
+    if (lease.end > now_.holder && end_of(published_) <= now_.holder) emit(LeaseGained{lease.end});
     published_ = lease;
     pending_.lease = lease;
   }

@@ -111,8 +111,10 @@ class Core {
   /// The host has published that this node has no lease, and gives this core no further input:
   /// Ready::release, if it leads.
   std::optional<Release> release_at_stop();
-  /// Where groups share promises: other nodes have acknowledged beats of this process.
-  void beats_acknowledged(Now now);
+  /// Where groups share promises: other nodes have acknowledged beats of this process, or what the
+  /// lease or the promise of this group rests on has ended (ProcessReady says which groups have to
+  /// look).
+  void promises_moved(Now now);
   /// Appends entries of `kind` command, one per payload, in order. Returns the id of the first, or
   /// none unless takes_proposals() and meets(expected), both as of `now`: then nothing is appended,
   /// and leader() hints where to go. The id has the expected term.
@@ -220,9 +222,18 @@ class Core {
   /// When the newest round, or beat of this process, that the peer has acknowledged began. None:
   /// the peer has not answered in this term, this node does not lead, or there is no such peer.
   std::optional<HolderInstant> last_heard(NodeId peer) const;
-  /// A leader of which no member needs a message: it holds its lease by the beats of its process,
-  /// and looks again when that goes on (next_deadline()).
+  /// A leader of which no member needs a message: it holds its lease by the beats of its process.
   bool at_rest() const;
+  /// At rest: it has no deadline, and looks when the class lapses or a member's process is back
+  /// (promises_moved()). kNoClass: it looks by itself.
+  LeaseClassId lease_class() const;
+  /// The directory of the holder to whose process the promise is bound; null: to none. While that
+  /// support lasts, and longer than the group's own promise, a follower has no deadline for an
+  /// election.
+  const Uuid* bound_to() const;
+  /// It would ask for votes now, and found no place (SharedPromises::take_place()), or has not
+  /// asked for one yet: a tick() does.
+  bool awaits_place() const;
   std::size_t pending_reads() const;  ///< not answered yet
 
  private:

@@ -56,7 +56,7 @@ void Core::Impl::note_end(const Peer& peer) {
   // Test: Death.DisturbsNoCampaignThatIsUnderWay.
   const bool campaign = hard_state_.voted_for != kNobody && !hard_state_.vote_committed;
   if (awaited && !campaign) hasten_election();
-  LEASEHOLD_ASSERT(!promised_to_other_than(options_.id));
+  LEASEHOLD_ASSERT(!promised_to_another());
   LEASEHOLD_ASSERT(leader_ != peer.id);
 }
 

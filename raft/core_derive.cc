@@ -33,8 +33,9 @@ void Core::Impl::derive() {
     if (options_.witness) transfer_as_witness();
     advance_transfer();
     // What is new is under way in appends; a member that has let go has to bind again at once.
-    if (leader->at_rest && !rest_until(*leader)) {
-      leader->at_rest = false;
+    if (leader->at_rest && !try_rest(*leader)) {
+      leader->end_rest();
+      leader->leave_out_none();
       leader->next_round =
           commit_ == log_.last_index() ? now_.promise : now_.promise + timing().heartbeat;
     }

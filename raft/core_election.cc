@@ -11,13 +11,17 @@ namespace leasehold::raft {
 
 // Changing the term or the vote, granting or refusing a vote: none of these ends a promise. Only
 // time does.
-bool Core::Impl::promised_to_other_than(NodeId candidate) const {
-  return promise_lives() && hard_state_.promise.holder != candidate;
+//
+// While a promise lives, a follower or candidate ignores higher terms, except from a leader and in
+// a message that may pass the promise: otherwise a stranded node would take the voters from a
+// healthy leader.
+bool Core::Impl::promised_to_another() const {
+  return promise_lives() && hard_state_.promise.holder != options_.id;
 }
 
-// The same of the candidate that has sent the message. Its number is not enough where more is
-// known: a process on a copy of the directory, or on the same disk at another machine, has the
-// number of a holder that may live.
+// The candidate that has sent the message is not the one that has the promise. Its number is not
+// enough where more is known: a process on a copy of the directory, or on the same disk at another
+// machine, has the number of a holder that may live.
 bool Core::Impl::promised_to_other_than_sender() const {
   if (!promise_lives()) return false;
   if (hard_state_.promise.holder != sender_.id) return true;
@@ -27,13 +31,6 @@ bool Core::Impl::promised_to_other_than_sender() const {
   const Process& sender = sender_.process;
   // A living process always says the same, so one that says nothing is not this holder.
   return holder.incarnation.value() != 0 && holder.place != sender.place;
-}
-
-// While a promise lives, a follower or candidate ignores higher terms, except from a leader and in
-// a message that may pass the promise: otherwise a stranded node would take the voters from a
-// healthy leader.
-bool Core::Impl::ignores_higher_terms() const {
-  return promised_to_other_than(options_.id);
 }
 
 bool Core::Impl::eligible() const {
@@ -47,8 +44,12 @@ bool Core::Impl::eligible() const {
 }
 
 bool Core::Impl::may_campaign() const {
-  return as_leader() == nullptr && eligible() && !disk_stalled() &&
-         !promised_to_other_than(options_.id);
+  return as_leader() == nullptr && eligible() && !disk_stalled() && !promised_to_another();
+}
+
+// Its time has come, but other groups of this process come first.
+bool Core::Impl::awaits_place() const {
+  return options_.shared != nullptr && may_campaign() && now_.promise >= election_deadline();
 }
 
 // A committed vote shows that there was a leader: wait until the promise to it ends, and then an
@@ -58,7 +59,7 @@ PromiseInstant Core::Impl::election_deadline() const {
   PromiseInstant from = vote_updated_;
   if (hard_state_.vote_committed) from = std::max(from, promise_was_over());
   PromiseInstant deadline = from + election_timeout_;
-  if (promised_to_other_than(options_.id)) deadline = std::max(deadline, promise_until());
+  if (promised_to_another()) deadline = std::max(deadline, promise_until());
   return deadline;
 }
 
@@ -101,7 +102,7 @@ void Core::Impl::start_pre_vote(RoleChangeReason reason) {
 }
 
 void Core::Impl::start_campaign(const std::optional<TransferToken>& token) {
-  LEASEHOLD_ASSERT(token || !promised_to_other_than(options_.id));
+  LEASEHOLD_ASSERT(token || !promised_to_another());
   LEASEHOLD_ASSERT(as_leader() == nullptr);
   rely();
   leader_ = kNobody;
@@ -171,7 +172,7 @@ void Core::Impl::become_leader() {
 
 bool Core::Impl::learn_term_from_reply(Term term) {
   if (term <= hard_state_.term) return false;
-  if (as_leader() != nullptr || !ignores_higher_terms()) {
+  if (as_leader() != nullptr || !promised_to_another()) {
     adopt_term(term, RoleChangeReason::higher_term);
     LEASEHOLD_ASSERT(hard_state_.term == term);
   }

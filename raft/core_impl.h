@@ -27,7 +27,7 @@ class Core::Impl {
   void ended(Now now, const Peer& peer);
   void released(Now now, const Peer& peer, Term term);
   std::optional<Release> release_at_stop();
-  void beats_acknowledged(Now now);
+  void promises_moved(Now now);
   std::optional<LogId> propose(Now now, std::vector<Bytes> payloads,
                                const ExpectedLeader& expected);
   bool meets(const ExpectedLeader& expected) const;
@@ -51,7 +51,10 @@ class Core::Impl {
   PromiseInstant next_deadline() const;
   const CoreOptions& options() const { return options_; }
   Role role() const;
+  bool awaits_place() const;
   bool at_rest() const { return as_leader() != nullptr && as_leader()->at_rest; }
+  LeaseClassId lease_class() const;
+  const Uuid* bound_to() const { return bound_ ? &bound_->directory : nullptr; }
   NodeId leader() const { return leader_; }
   Index commit_index() const { return commit_; }
   Index cut_limit() const { return options_.witness ? held_ : commit_; }
@@ -69,6 +72,7 @@ class Core::Impl {
  private:
   friend class CoreReader;  // fingerprint.cc
   // core.cc
+  HolderInstant end_of(const LeaseState& state) const;
   void begin_input(Now now);
   void end_input();
   void observe_time();
@@ -139,7 +143,12 @@ class Core::Impl {
   void drop_promise();
   std::optional<BindRequest> bind_for(NodeId member) const;
   QuorumAcknowledged acknowledged(const Leader& leader, bool votes) const;
-  std::optional<PromiseInstant> rest_until(const Leader& leader) const;
+  struct Rest;
+  std::optional<Rest> find_rest(Leader& leader) const;
+  LeaseClassId join_class(const Leader& leader) const;
+  bool try_rest(Leader& leader);
+  void advance_by_class(Leader& leader) const;
+  bool sleeps() const;
   void release_members(const Leader& leader);
 
   // core_death.cc
@@ -149,7 +158,7 @@ class Core::Impl {
   Duration pause_before_try() const;
 
   // core_election.cc
-  bool promised_to_other_than(NodeId candidate) const;
+  bool promised_to_another() const;
   bool promised_to_other_than_sender() const;
   bool eligible() const;
   bool may_campaign() const;
@@ -160,7 +169,6 @@ class Core::Impl {
   void start_campaign(const std::optional<TransferToken>& token);
   void count_votes();
   void become_leader();
-  bool ignores_higher_terms() const;
   bool learn_term_from_reply(Term term);
   std::optional<VoteRefusal> judge(NodeId candidate, Term term, LogId last, bool pre_vote,
                                    const std::optional<TransferToken>& token) const;
@@ -286,15 +294,7 @@ class Core::Impl {
   Index announced_commit_;
   Index announced_apply_;
 
-  /// The state at the last check: for the invariants of a step.
-  struct {
-    Term term;
-    Index base;
-    Index commit;
-    Index membership;
-    Term lease_term;
-    HolderInstant lease_end = HolderInstant::earliest();
-  } mutable checked_;
+  mutable CheckedState checked_;
 };
 
 }  // namespace leasehold::raft

@@ -5,8 +5,13 @@
 
 namespace leasehold::raft {
 
-// At a leader: one change at a time, and every member has its progress.
+// At a leader: one change at a time, every member has its progress, and only one at rest has a
+// class.
 void Core::Impl::check_members(const Leader& leader) const {
+  if (leader.lease_class != kNoClass) {
+    LEASEHOLD_ASSERT(leader.at_rest && !leader.transfer && commit_ == log_.last_index());
+    LEASEHOLD_ASSERT(options_.shared->lease_class(leader.lease_class).began > leader.beats_from);
+  }
   const Membership& newest = log_.membership();
   const bool known = log_.membership_index() <= commit_ && commit_ >= leader.first_index;
   // What this leader appended follows a committed membership.

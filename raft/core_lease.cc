@@ -5,6 +5,7 @@
 #include <leasehold/raft/core_impl.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace leasehold::raft {
 
@@ -15,8 +16,13 @@ void Core::Impl::begin_round() {
   LEASEHOLD_ASSERT(leader != nullptr);
   // now_ was sampled before this input was handled: before anything of the round can be sent.
   leader->begin_round(now_, holder_timing());
+  leader->partial_round = false;
   // An empty append to all peers, without flow control: they answer it without waiting for a disk.
   for (auto& [id, progress] : leader->progress) {
+    if (std::exchange(progress.rests, false)) {
+      leader->partial_round = true;
+      continue;
+    }
     if (progress.state != ProgressState::snapshot) progress.paused = false;
     send_now(id, empty_append(id, progress));
   }

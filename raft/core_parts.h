@@ -28,4 +28,14 @@ struct Candidate {
   ReadyId own_vote;
 };
 
+/// The state at the last check: for the invariants of a step.
+struct CheckedState {
+  Term term;
+  Index base;
+  Index commit;
+  Index membership;
+  Term lease_term;
+  HolderInstant lease_end = HolderInstant::earliest();
+};
+
 }  // namespace leasehold::raft

@@ -50,8 +50,8 @@ void Core::released(Now now, const Peer& peer, Term term) {
   impl_->released(now, peer, term);
 }
 
-void Core::beats_acknowledged(Now now) {
-  impl_->beats_acknowledged(now);
+void Core::promises_moved(Now now) {
+  impl_->promises_moved(now);
 }
 
 std::optional<LogId> Core::propose(Now now, std::vector<Bytes> payloads,
@@ -148,6 +148,18 @@ Role Core::role() const {
 
 bool Core::at_rest() const {
   return impl_->at_rest();
+}
+
+LeaseClassId Core::lease_class() const {
+  return impl_->lease_class();
+}
+
+const Uuid* Core::bound_to() const {
+  return impl_->bound_to();
+}
+
+bool Core::awaits_place() const {
+  return impl_->awaits_place();
 }
 
 Term Core::term() const {

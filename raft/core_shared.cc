@@ -2,10 +2,12 @@
 // groups (docs/decisions/0024). Without SharedPromises nothing here has an effect.
 //
 // The member: an append binds its promise to the support that its process gives to the leader's.
-// Then the promise lives as long as the support does, at the same epoch.
+// Then the promise lives as long as the support does, at the same epoch. A follower sleeps
+// meanwhile: its process wakes it when the support ends.
 //
 // The leader: a member that has bound its promise counts by the beats that its process has
-// acknowledged.
+// acknowledged. If none needs a message, the leader rests, and its lease lasts as long as the class
+// that it has joined (lease_classes.h).
 
 #include <leasehold/base/assert.h>
 #include <leasehold/raft/core_impl.h>
@@ -48,6 +50,14 @@ PromiseInstant Core::Impl::promise_was_over() const {
   const lease::Support* const shared = support();
   if (shared == nullptr || shared->epoch() == bound_->epoch) return promise_until();
   return std::max(promise_.until(), shared->let_go_at());
+}
+
+// Until its support ends, this follower waits for nothing: ProcessReady::lapsed_supports names
+// that end.
+bool Core::Impl::sleeps() const {
+  const lease::Support* const shared = support();
+  return shared != nullptr && shared->covers(bound_->epoch, now_.promise) &&
+         shared->until() >= promise_.until();
 }
 
 // The promise is renewed. What remains of `bind` is to be answered with bound_.
@@ -106,7 +116,7 @@ void Core::Impl::released(Now now, const Peer& peer, Term term) {
 
 // ---- The leader ----
 
-void Core::Impl::beats_acknowledged(Now now) {
+void Core::Impl::promises_moved(Now now) {
   begin_input(now);  // derives what follows
   end_input();
 }
@@ -175,44 +185,110 @@ std::optional<HolderInstant> Core::Impl::last_heard(const Progress& peer) const 
   return beat ? std::max(heard, std::optional(beat->began)) : heard;
 }
 
+/// When a leader at rest has to look again, if no input ends the rest.
+struct Core::Impl::Rest {
+  PromiseInstant until;                            ///< before its lease ends, unless it has a class
+  PromiseInstant retry = PromiseInstant::never();  ///< a member that was never met
+};
+
 // No peer needs a message of the group, and the lease needs no round: each peer lacks nothing and
-// its promise rests on the beats of this process, or it does not answer. Gives the instant at which
-// that has to be looked at again, if no input ends it.
-std::optional<PromiseInstant> Core::Impl::rest_until(const Leader& leader) const {
+// its promise rests on the beats of this process, or it does not answer. Notes which peers rest:
+// the next round leaves them out.
+std::optional<Core::Impl::Rest> Core::Impl::find_rest(Leader& leader) const {
   if (options_.shared == nullptr) return std::nullopt;
+  leader.leave_out_none();
   if (!leader.lease.valid(now_.holder)) return std::nullopt;
   const Index last = log_.last_index();
   if (commit_ != last || leader.transfer || !leader.reads.empty()) return std::nullopt;
   // The beats may be rarer than this group needs, or worth less to it.
-  Duration rest = leader.lease.end() - now_.holder - timing().heartbeat;
+  const Duration rest = leader.lease.end() - now_.holder - timing().heartbeat;
+  if (rest.count() <= 0) return std::nullopt;
+  Rest found{now_.promise + rest};
   const lease::RoundStart& newest = leader.newest_round();
-  for (const auto& [id, peer] : leader.progress) {
+  bool all_rest = true;
+  for (auto& [id, peer] : leader.progress) {
     const Member* const member = log_.membership().find(id);
-    if (member == nullptr) return std::nullopt;  // about to be removed
-    const lease::Supporter* const supporter = options_.shared->supporter(member->uuid);
+    const lease::Supporter* const supporter =
+        member != nullptr ? options_.shared->supporter(member->uuid) : nullptr;
     const bool met = supporter != nullptr && supporter->epoch();
     const auto beat = met ? supporter->acknowledged(*supporter->epoch()) : std::nullopt;
     const Duration lease = std::max(newest.duration, beat ? beat->duration : Duration(0));
     const Duration silence = lease * kSilentLeases;
     const bool beats_heard = beat && now_.holder - beat->began < silence;
-    if (!beats_heard && now_.promise - peer.heard >= silence) {
+    if (member != nullptr && !beats_heard && now_.promise - peer.heard >= silence) {
       // Its next message, or its process's next answer, ends the rest. But a process whose groups
       // do not know this node answers no beat: it is tried again.
       // Test: Rest.AMemberThatWasNeverHeardIsTriedNowAndThen.
-      if (!met) rest = std::min(rest, newest.began + silence - now_.holder);
+      if (!met) {
+        const Duration tried = now_.holder - newest.began;
+        found.retry = std::min(found.retry, now_.promise + (silence - tried));
+      }
       continue;
     }
-    // At another epoch it has let go, and has to bind again.
+    // At another epoch it has let go, and has to bind again. One that is no member is about to be
+    // removed.
     const bool bound = peer.bound && met && *supporter->epoch() == peer.bound->epoch &&
                        peer.bound->directory == member->uuid;
-    const bool knows = peer.match_index == last && peer.known_commit >= commit_for(peer);
-    if (!bound || !knows) return std::nullopt;
+    peer.rests = bound && peer.match_index == last && peer.known_commit >= commit_for(peer);
+    all_rest = all_rest && peer.rests;
   }
-  return rest.count() > 0 ? std::optional(now_.promise + rest) : std::nullopt;
+  if (all_rest && found.retry > now_.promise) return found;
+  // Behind a round that some were not sent, the next one comes in time for the lease.
+  if (rest < timing().heartbeat) leader.leave_out_none();
+  return std::nullopt;
+}
+
+bool Core::Impl::try_rest(Leader& leader) {
+  const std::optional<Rest> rest = find_rest(leader);
+  if (!rest) return false;
+  leader.at_rest = true;
+  leader.lease_class = join_class(leader);
+  leader.leave_out_none();
+  leader.next_round =
+      leader.lease_class != kNoClass ? rest->retry : std::min(rest->until, rest->retry);
+  return true;
+}
+
+// kNoClass: the leader, which may rest, has to look by itself.
+LeaseClassId Core::Impl::join_class(const Leader& leader) const {
+  const SharedPromises& shared = *options_.shared;
+  const Membership& newest = log_.membership();
+  if (newest.joint() || options_.witness || !shows_leases()) return kNoClass;
+  LeaseBasis basis(holder_timing());
+  basis.voters = newest.voters.size();
+  basis.own = own_seat();
+  const auto counts = [&leader](const lease::RoundStart* beat) {
+    return beat != nullptr && beat->began > leader.beats_from;
+  };
+  if (!counts(shared.beats().find(shared.beats().newest()))) return kNoClass;
+  for (const auto& [id, peer] : leader.progress) {
+    if (!peer.rests || !newest.is_voter(id)) continue;
+    const auto beat = shared.supporter(peer.bound->directory)->acknowledged(peer.bound->epoch);
+    if (!counts(beat ? &*beat : nullptr)) return kNoClass;
+    basis.bound.push_back({peer.bound->directory, peer.bound->epoch});
+  }
+  std::sort(basis.bound.begin(), basis.bound.end());
+  return options_.shared->join(basis, now_.holder);
+}
+
+LeaseClassId Core::Impl::lease_class() const {
+  return as_leader() != nullptr ? as_leader()->lease_class : kNoClass;
+}
+
+// What this leader would have seen if it had looked at each beat.
+void Core::Impl::advance_by_class(Leader& leader) const {
+  if (leader.lease_class == kNoClass) return;
+  LEASEHOLD_ASSERT(leader.at_rest && !leader.token_alive(commit_) && !options_.witness);
+  const LeaseClass& reached = options_.shared->lease_class(leader.lease_class);
+  leader.lease.extend(reached.end);
+  if (!leader.base || reached.began > *leader.base) leader.base = reached.began;
 }
 
 std::optional<Release> Core::Impl::release_at_stop() {
-  if (const Leader* const leader = as_leader(); leader != nullptr) release_members(*leader);
+  if (Leader* const leader = as_leader(); leader != nullptr) {
+    leader->end_rest();
+    release_members(*leader);
+  }
   return std::exchange(pending_.release, std::nullopt);
 }
 

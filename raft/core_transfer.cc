@@ -112,7 +112,7 @@ void Core::Impl::handle(NodeId from, const TimeoutNow& m) {
   const bool issued = hard_state_.vote_committed && hard_state_.voted_for == from;
   const bool fits = issued && token.target == options_.id && token.term == hard_state_.term &&
                     token.last == log_.last_index();
-  const bool free = !promised_to_other_than(options_.id) || hard_state_.promise.term == token.term;
+  const bool free = !promised_to_another() || hard_state_.promise.term == token.term;
   // The leader holds a lease, and this node could not; but a witness has none.
   const bool worse = !can_hold() && !log_.membership().is_witness(from);
   if (!fits || !free || as_leader() != nullptr || worse || options_.witness || !eligible() ||

@@ -77,7 +77,7 @@ void Leader::begin_round(Now now, const lease::Timing& timing) {
   LEASEHOLD_ASSERT(now.holder >= elected_at.holder);
   rounds.begin(now.holder, timing);
   next_round = now.promise + timing.heartbeat;
-  at_rest = false;
+  end_rest();
   due.rounds = true;
   LEASEHOLD_ASSERT(newest_round().duration == timing.lease);
 }
@@ -183,10 +183,19 @@ void Leader::forget(const LeaderRead& read) {
   }
 }
 
+void Leader::leave_out_none() {
+  for (auto& [id, peer] : progress) peer.rests = false;
+}
+
+void Leader::end_rest() {
+  at_rest = false;
+  lease_class = kNoClass;
+}
+
 bool Leader::wants_round() const {
   if (reads.empty() || reads.back().round <= rounds.newest()) return false;
   LEASEHOLD_ASSERT(rounds.newest() > Round(0));
-  return confirmed == rounds.newest();
+  return confirmed == rounds.newest() || partial_round;
 }
 
 }  // namespace leasehold::raft

@@ -5,6 +5,7 @@
 #include <leasehold/lease/leader_lease.h>
 #include <leasehold/lease/rounds.h>
 #include <leasehold/lease/timing.h>
+#include <leasehold/raft/lease_classes.h>
 #include <leasehold/raft/membership.h>
 #include <leasehold/raft/message.h>
 #include <leasehold/raft/progress.h>
@@ -102,6 +103,9 @@ struct Leader {
   /// Takes all reads.
   template <class Answer>
   void take_reads(const Answer& answer);
+  /// See Progress::rests.
+  void leave_out_none();
+  void end_rest();
   /// A read waits for a round that has not begun, and the newest one has been acknowledged.
   bool wants_round() const;
 
@@ -115,8 +119,14 @@ struct Leader {
   lease::RoundRing rounds;
   /// When the next round begins. At rest: when the leader checks whether the rest goes on.
   PromiseInstant next_round;
-  /// The leader sends nothing of the group. derive() ends the rest, and sets next_round then.
+  /// The leader sends nothing of the group. An input that needs a message, and each round, ends the
+  /// rest.
   bool at_rest = false;
+  /// What the lease rests on meanwhile: the process says when that is to be checked. Invariant:
+  /// kNoClass unless at_rest.
+  LeaseClassId lease_class = kNoClass;
+  /// Not all members were sent the newest round: no quorum may ever acknowledge it.
+  bool partial_round = false;
   /// Invariant: its end never moves back, except that a token removes the lease, and that more
   /// careful numbers of the group and the end of a joint membership shorten it.
   lease::LeaderLease lease;

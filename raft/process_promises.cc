@@ -8,7 +8,11 @@ namespace leasehold::raft {
 
 ProcessPromises::ProcessPromises(const ProcessOptions& options,
                                  const std::vector<RememberedSupport>& remembered, Now now)
-    : options_(options), beat_due_(now.promise) {
+    : options_(options),
+      beat_due_(now.promise),
+      classes_due_(now.promise),
+      classes_(options.timing.heartbeat),
+      elections_(options.elections_max, options.election_patience) {
   LEASEHOLD_ASSERT(options_.timing.validate().ok());
   LEASEHOLD_ASSERT(options_.longest_promise >= options_.timing.lease);
   for (const RememberedSupport& support : remembered) {
@@ -19,7 +23,8 @@ ProcessPromises::ProcessPromises(const ProcessOptions& options,
     supports_.emplace(support.directory,
                       Supported{support.holder,
                                 lease::Support::restarted(options_.self.process.incarnation,
-                                                          support.duration, binding, now.promise)});
+                                                          support.duration, binding, now.promise),
+                                false});
   }
 }
 
@@ -47,20 +52,61 @@ ProcessPromises::PeerState* ProcessPromises::peer(const Peer& of) {
 
 void ProcessPromises::set_timing(const lease::Timing& timing) {
   LEASEHOLD_ASSERT(timing.validate().ok());
+  if (timing.heartbeat != options_.timing.heartbeat) classes_due_ = PromiseInstant::earliest();
+  classes_.set_heartbeat(timing.heartbeat);
   options_.timing = timing;
   options_.longest_promise = std::max(options_.longest_promise, timing.lease);
   beat_due_ = PromiseInstant::earliest();
 }
 
+bool ProcessPromises::sends_beats() const {
+  return healthy_ && std::any_of(peers_.begin(), peers_.end(), gets_beats);
+}
+
 PromiseInstant ProcessPromises::next_deadline() const {
-  const bool any = std::any_of(peers_.begin(), peers_.end(),
-                               [](const PeerState& peer) { return gets_beats(peer); });
-  return any && healthy_ ? beat_due_ : PromiseInstant::never();
+  return std::min(sends_beats() ? beat_due_ : PromiseInstant::never(), next_end());
+}
+
+PromiseInstant ProcessPromises::next_end() const {
+  PromiseInstant due = PromiseInstant::never();
+  if (classes_.any_lives()) due = std::min(due, classes_due_);
+  for (const auto& [directory, supported] : supports_) {
+    if (supported.lasts) due = std::min(due, supported.support.until());
+  }
+  return due;
 }
 
 void ProcessPromises::tick(Now now) {
-  if (now.promise < next_deadline()) return;
-  begin_beat(now);
+  if (sends_beats() && now.promise >= beat_due_) begin_beat(now);
+  look(now);
+  LEASEHOLD_ASSERT(next_deadline() > now.promise);
+}
+
+void ProcessPromises::look(Now now) {
+  for (auto& [directory, supported] : supports_) {
+    if (supported.lasts && !supported.support.live(now.promise)) lapse(directory, supported);
+  }
+  if (!classes_.any_lives() || now.promise < classes_due_) return;
+  classes_.look(now.holder, pending_.lapsed_classes);
+  classes_due_ = now.promise + options_.timing.heartbeat;
+}
+
+void ProcessPromises::lapse(const Uuid& holder, Supported& supported) {
+  // Else those that are bound to it are awake already.
+  if (!std::exchange(supported.lasts, false)) return;
+  pending_.lapsed_supports.push_back(holder);
+}
+
+LeaseClassId ProcessPromises::join(const LeaseBasis& basis, HolderInstant now) {
+  const LeaseClassId joined = classes_.join(basis, beats_, supporters_, now);
+  if (joined != kNoClass) pending_.renewed.insert(joined);
+  return joined;
+}
+
+const LeaseClass& ProcessPromises::lease_class(LeaseClassId id) const {
+  const LeaseClass* const found = classes_.find(id);
+  LEASEHOLD_ASSERT(found != nullptr);
+  return *found;
 }
 
 void ProcessPromises::last_beats(Now now) {
@@ -81,7 +127,8 @@ void ProcessPromises::begin_beat(Now now) {
   for (PeerState& to : peers_) {
     if (gets_beats(to)) pending_.beats.push_back({to.id, beat_to(to)});
   }
-  LEASEHOLD_ASSERT(next_deadline() > now.promise);
+  classes_.derive(beats_, supporters_, nullptr, pending_.renewed);
+  LEASEHOLD_ASSERT(beat_due_ > now.promise);
 }
 
 ProcessBeat ProcessPromises::beat_to(PeerState& to) const {
@@ -113,14 +160,19 @@ void ProcessPromises::beat(Now now, const Peer& from, const ProcessBeat& beat) {
   const PeerState* const holder = peer(from);
   if (holder == nullptr || !holder->member) return;
   const lease::Support fresh(options_.self.process.incarnation);
-  Supported& supported = supports_.try_emplace(from.uuid, Supported{from.id, fresh}).first->second;
+  Supported& supported =
+      supports_.try_emplace(from.uuid, Supported{from.id, fresh, false}).first->second;
   if (supported.id != from.id) return;  // another number claims the directory
   const Duration remembered = supported.support.remembered();
   const Duration asked = std::min(beat.lease, options_.longest_promise);
   const Duration duration =
       std::max(options_.timing.lease, options_.timing.stretched(asked, beat.drift_ppm));
+  const lease::Epoch before = supported.support.epoch();
   if (!supported.support.renew(from.process, duration, now.promise)) return;
   LEASEHOLD_ASSERT(supported.support.live(now.promise));
+  // Of another process than before: what was bound to that one is over.
+  if (supported.support.epoch() != before) lapse(from.uuid, supported);
+  supported.lasts = true;
   take_releases(from, beat, supported.support);
   if (supported.support.remembered() != remembered) remember(from.uuid, supported);
   // The holder would count on all of the D that it has asked for.
@@ -160,16 +212,22 @@ void ProcessPromises::persisted(std::uint64_t write) {
   }
 }
 
-void ProcessPromises::reply(const Peer& from, const ProcessBeatReply& reply) {
+void ProcessPromises::reply(Now now, const Peer& from, const ProcessBeatReply& reply) {
   if (reply.incarnation != options_.self.process.incarnation) return;
   if (beats_.newest() < reply.beat) return;  // no beat of this process
   PeerState* const by = peer(from);
   if (by == nullptr) return;
   lease::Supporter& supporter = supporters_[from.uuid];
   const std::optional<lease::Epoch> before = supporter.epoch();
+  const std::optional<lease::RoundStart> heard =
+      before ? supporter.acknowledged(*before) : std::nullopt;
   if (!supporter.acknowledge(beats_, reply.beat, reply.epoch)) return;
   pending_.acknowledged = true;
-  if (before != supporter.epoch()) pending_.epoch_moved = true;
+  classes_.derive(beats_, supporters_, &from.uuid, pending_.renewed);
+  // Leaders at rest may have given it up. Its answers may have been late, not lost.
+  // Test: Rest.AMemberThatAnswersAgainEndsTheRest.
+  const bool silent = !heard || now.holder - heard->began >= heard->duration;
+  if (before != supporter.epoch() || silent) pending_.returned = true;
   // At another epoch nothing is bound that this process has ever asked for.
   const bool all = before && reply.epoch > *before;
   std::erase_if(by->released, [&reply, all](const ReleasedGroup& released) {
@@ -180,7 +238,9 @@ void ProcessPromises::reply(const Peer& from, const ProcessBeatReply& reply) {
 void ProcessPromises::ended(Now now, const Peer& peer) {
   const auto found = supports_.find(peer.uuid);
   if (found == supports_.end() || found->second.id != peer.id) return;
+  const lease::Epoch before = found->second.support.epoch();
   found->second.support.end(peer.process, now.promise);
+  if (found->second.support.epoch() != before) lapse(peer.uuid, found->second);
 }
 
 void ProcessPromises::take_ready(ProcessReady& ready) {
@@ -196,6 +256,7 @@ void ProcessPromises::rely(const Uuid& holder, PromiseInstant now) {
   const auto found = supports_.find(holder);
   LEASEHOLD_ASSERT(found != supports_.end());
   found->second.support.rely(now);
+  lapse(holder, found->second);
 }
 
 Duration ProcessPromises::remembered(NodeId holder) const {

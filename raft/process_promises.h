@@ -3,13 +3,17 @@
 #pragma once
 
 #include <leasehold/lease/timing.h>
+#include <leasehold/raft/election_line.h>
 #include <leasehold/raft/process_beat.h>
 #include <leasehold/raft/ready.h>
 #include <leasehold/raft/shared_promises.h>
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace leasehold::raft {
@@ -20,6 +24,9 @@ struct ProcessOptions {
   lease::Timing timing;
   /// A beat that asks for a longer D is not answered, and renews the promise for this long only.
   Duration longest_promise{0};
+  /// How many groups elect at a time, and for how long one may hold up the others.
+  std::size_t elections_max = 256;
+  Duration election_patience = std::chrono::seconds(2);
 };
 
 /// The longest D that this node has promised to the node of a directory: all that is durable of the
@@ -56,10 +63,18 @@ struct ProcessReady {
   std::vector<Reply> replies;
   /// For Core::released() of that group, if it has a replica here.
   std::vector<Released> released;
-  /// For Core::beats_acknowledged() of the groups that are led here: of those that do not rest, and
-  /// also of those that do if a member's process has let go, or was never heard before.
+  /// For Core::promises_moved() of the groups that are led here: of those that do not rest, and
+  /// also of those that do if a member's process has let go, or was not heard for a while.
   bool acknowledged = false;
-  bool epoch_moved = false;
+  bool returned = false;
+  /// Leases of these classes end later now.
+  std::set<LeaseClassId> renewed;
+  /// For Core::promises_moved() of the leaders whose leases rest on these classes: they are about
+  /// to end.
+  std::vector<LeaseClassId> lapsed_classes;
+  /// For Core::promises_moved() of the groups whose promise is bound to the node of one of these
+  /// directories: what this process has promised to it has ended.
+  std::vector<Uuid> lapsed_supports;
 };
 
 /// Of one process. Passive and deterministic, as Core: time is an input, effects are data.
@@ -80,13 +95,17 @@ class ProcessPromises final : public SharedPromises {
   /// In this and all that takes one, `now` was sampled after the input was in memory: a promise
   /// that counts from an earlier instant is too short.
   void tick(Now now);
+  /// What tick() does besides beats: finds the classes that are about to end, and the promises of
+  /// this process that have ended. Not later than next_end().
+  void look(Now now);
+  PromiseInstant next_end() const;
   /// The process ends: beats say at once all releases that a member may not know, as many as that
   /// takes.
   void last_beats(Now now);
   /// When a tick is due.
   PromiseInstant next_deadline() const;
   void beat(Now now, const Peer& from, const ProcessBeat& beat);
-  void reply(const Peer& from, const ProcessBeatReply& reply);
+  void reply(Now now, const Peer& from, const ProcessBeatReply& reply);
   /// As Core::ended().
   void ended(Now now, const Peer& peer);
   /// A core of this process has let go of its members: Ready::release.
@@ -101,6 +120,18 @@ class ProcessPromises final : public SharedPromises {
   Duration remembered(NodeId holder) const override;
   const lease::Beats& beats() const override { return beats_; }
   const lease::Supporter* supporter(const Uuid& member) const override;
+  LeaseClassId join(const LeaseBasis& basis, HolderInstant now) override;
+  const LeaseClass& lease_class(LeaseClassId id) const override;
+  bool take_place(GroupId group, PromiseInstant now) override {
+    return elections_.take_place(group, now);
+  }
+
+  /// Drops the classes that no core of this process rests on.
+  void retain_classes(const std::set<LeaseClassId>& used) { classes_.retain(used); }
+  std::size_t classes() const { return classes_.size(); }
+
+  ElectionLine& elections() { return elections_; }
+  const ElectionLine& elections() const { return elections_; }
 
  private:
   struct PeerState {
@@ -115,6 +146,8 @@ class ProcessPromises final : public SharedPromises {
   struct Supported {
     NodeId id;
     lease::Support support;
+    /// Whether it lasts, as far as ProcessReady::lapsed_supports has said.
+    bool lasts = false;
     /// The last write that remembers something of it.
     std::uint64_t write = 0;
     /// To its newest beat, until that write is durable.
@@ -125,6 +158,8 @@ class ProcessPromises final : public SharedPromises {
   /// One that shares no group any more has to learn of the last ones.
   static bool gets_beats(const PeerState& peer) { return peer.member || !peer.released.empty(); }
   void begin_beat(Now now);
+  bool sends_beats() const;
+  void lapse(const Uuid& holder, Supported& supported);
   ProcessBeat beat_to(PeerState& to) const;
   void remember(const Uuid& holder, Supported& supported);
   void take_releases(const Peer& from, const ProcessBeat& beat, lease::Support& support);
@@ -132,16 +167,20 @@ class ProcessPromises final : public SharedPromises {
   ProcessOptions options_;
   bool healthy_ = true;
   PromiseInstant beat_due_;
+  /// When the ends of classes are to be looked at.
+  PromiseInstant classes_due_;
   lease::Beats beats_;
   /// All that ever shared a group with this process.
   std::vector<PeerState> peers_;
   std::map<Uuid, Supported> supports_;
   std::map<Uuid, lease::Supporter> supporters_;
+  LeaseClasses classes_;
   /// By earlier processes.
   std::map<NodeId, Duration> remembered_;
   std::uint64_t writes_ = 0;
   std::uint64_t persisted_ = 0;
   ProcessReady pending_;
+  ElectionLine elections_;
 };
 
 }  // namespace leasehold::raft

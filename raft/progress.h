@@ -74,6 +74,9 @@ struct Progress {
   std::optional<BoundPromise> bound;
   /// It may have been asked to bind, so it has to be released.
   bool bind_asked = false;
+  /// The round that begins needs nothing of it: set by who begins that round, and false between
+  /// rounds.
+  bool rests = false;
   /// When a message of the group came from it, or this leader began to send to it.
   PromiseInstant heard;
 

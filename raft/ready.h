@@ -3,6 +3,7 @@
 
 #include <leasehold/raft/entry.h>
 #include <leasehold/raft/event.h>
+#include <leasehold/raft/lease_classes.h>
 #include <leasehold/raft/membership.h>
 #include <leasehold/raft/message.h>
 #include <leasehold/raft/types.h>
@@ -37,6 +38,9 @@ struct LeaseState {
   Term term;
   HolderInstant end = HolderInstant::earliest();  ///< earliest(): no lease
   Index commit;
+  /// Where groups share promises: the lease also lasts as long as this class. kNoClass: it does
+  /// not.
+  LeaseClassId lease_class{};
   friend bool operator==(const LeaseState&, const LeaseState&) = default;
 };
 

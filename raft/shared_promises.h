@@ -4,6 +4,7 @@
 
 #include <leasehold/lease/support.h>
 #include <leasehold/lease/supporter.h>
+#include <leasehold/raft/lease_classes.h>
 #include <leasehold/raft/types.h>
 
 namespace leasehold::raft {
@@ -31,6 +32,20 @@ class SharedPromises {
   virtual const lease::Beats& beats() const = 0;
   /// What the node of that directory has acknowledged; null if nothing.
   virtual const lease::Supporter* supporter(const Uuid& member) const = 0;
+
+  // ---- Leases of leaders at rest ----
+
+  /// The class of the leases with that basis, in which each voter has its present epoch. kNoClass:
+  /// it is about to end, or there is none; the leader has to look by itself.
+  virtual LeaseClassId join(const LeaseBasis& basis, HolderInstant now) = 0;
+  /// One that a core of this process has joined.
+  virtual const LeaseClass& lease_class(LeaseClassId id) const = 0;
+
+  // ---- The groups of this process ----
+
+  /// The group is about to ask for votes. False: it waits (Core::awaits_place()). For progress
+  /// only.
+  virtual bool take_place(GroupId group, PromiseInstant now) = 0;
 };
 
 }  // namespace leasehold::raft

@@ -150,6 +150,11 @@ void Driver::handle(lease::Now now, Event event) {
 void Driver::handle_batch(lease::Now now, std::vector<Event>& events) {
   impl_->handle_batch(now, events);
 }
+
+void Driver::rest_on(const LeaseEnds& ends) {
+  impl_->context().ports.view.rest_on(ends);
+}
+
 std::vector<raft::Release> Driver::take_releases() {
   return impl_->take_releases();
 }

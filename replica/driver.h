@@ -74,8 +74,9 @@ class Driver {
   /// never inside it, each exactly once.
   std::vector<std::function<void()>> take_completions();
 
-  /// Where promises are shared (CoreOptions::shared): what became due in handle(), for the next
-  /// beat of the process.
+  /// Where promises are shared (CoreOptions::shared): Ports::view shows leases that rest on these.
+  void rest_on(const LeaseEnds& ends);
+  /// Where promises are shared: what became due in handle(), for the next beat of the process.
   std::vector<raft::Release> take_releases();
 
   /// When the next Tick is due.

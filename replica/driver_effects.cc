@@ -14,7 +14,8 @@ void Driver::Impl::finish(lease::Now now) {
   if (!stopped_) {
     proposals_.flush(now);
     // After the events, so that a heartbeat that waited while this process slept still counts.
-    if (now.promise >= context_.core.next_deadline()) context_.core.tick(now);
+    raft::Core& core = context_.core;
+    if (now.promise >= core.next_deadline() || core.awaits_place()) core.tick(now);
     drain(now);
   }
   if (!stopped_) expire(now);

@@ -27,12 +27,14 @@ struct PeerEnded {
 };
 /// What other groups of this process share with this one has changed (ProcessDriver): the leader of
 /// the group has let it go, or promises have been renewed. See Core::released() and
-/// Core::beats_acknowledged().
+/// Core::promises_moved().
 struct GroupReleased {
   raft::Peer holder;
   raft::Term term;
 };
-struct BeatsAcknowledged {};
+struct PromisesMoved {};
+/// The group has waited for its turn to ask for votes (raft::Core::awaits_place()).
+struct MayCampaign {};
 /// The answer to SupportStore::remember(). For the ProcessDriver alone.
 struct SupportsRemembered {
   std::uint64_t write = 0;
@@ -155,10 +157,11 @@ struct StorageFailed {
 /// Complete every waiting call, with `unknown` or a refusal, and accept no more.
 struct Stop {};
 
-using Event = std::variant<Tick, PeerMessageReceived, PeerEnded, GroupReleased, BeatsAcknowledged,
-                           SupportsRemembered, Propose, Read, WaitApplied, ChangeMembers,
-                           ChangeSettings, TransferLeadership, CutLog, Cancel, Persisted,
-                           EntriesRead, Applied, MachineDurable, SnapshotTaken, SnapshotRead,
-                           ChunkStored, StorageSpace, MachineSpace, StorageFailed, Stop>;
+using Event =
+    std::variant<Tick, PeerMessageReceived, PeerEnded, GroupReleased, PromisesMoved, MayCampaign,
+                 SupportsRemembered, Propose, Read, WaitApplied, ChangeMembers, ChangeSettings,
+                 TransferLeadership, CutLog, Cancel, Persisted, EntriesRead, Applied,
+                 MachineDurable, SnapshotTaken, SnapshotRead, ChunkStored, StorageSpace,
+                 MachineSpace, StorageFailed, Stop>;
 
 }  // namespace leasehold::replica

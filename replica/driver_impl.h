@@ -119,7 +119,8 @@ class Driver::Impl {
   void on(lease::Now now, GroupReleased& event) {
     context_.core.released(now, event.holder, event.term);
   }
-  void on(lease::Now now, BeatsAcknowledged&) { context_.core.beats_acknowledged(now); }
+  void on(lease::Now now, PromisesMoved&) { context_.core.promises_moved(now); }
+  void on(lease::Now, MayCampaign&) {}  // finish() asks
   void on(lease::Now, SupportsRemembered&) {}
   void on(lease::Now, StorageSpace& event) { space(log_full_, event.full); }
   void on(lease::Now, MachineSpace& event) { space(machine_full_, event.full); }

@@ -2,12 +2,15 @@
 // read.
 #pragma once
 
+#include <leasehold/base/assert.h>
 #include <leasehold/lease/clock.h>
 #include <leasehold/raft/feature_level.h>
 #include <leasehold/raft/ready.h>
 #include <leasehold/raft/types.h>
 #include <leasehold/replica/fresh_since.h>
+#include <leasehold/replica/lease_ends.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -27,8 +30,9 @@ struct LeaseLook {
   }
 };
 
-/// {term, lease end, commit index} in two slots and the number of the newest publication, in one
-/// cache line; the applied index in another.
+/// {term, lease end, commit index} in two slots, and the number of the newest publication with the
+/// class that the lease rests on, in one cache line; the applied index in another. The ends of all
+/// classes of the process are elsewhere (LeaseEnds).
 ///
 /// Written by the node's one thread (publish) and the apply thread (publish_applied); read by any
 /// number of threads without a lock, a system call (the clock read is in the vDSO), an allocation
@@ -43,7 +47,15 @@ struct LeaseLook {
 /// - No word is newer: the next publication in the same slot is k + 2. A reader that loads a word
 ///   of k + 2, or of a later one, also sees what the writer stored before that word. So its second
 ///   load of `latest_` gives k + 1 at least, and it drops the copy.
-/// The values of `latest_` only rise, so no thread sees an older publication than it saw before.
+/// The numbers in `latest_` only rise, so no thread sees an older publication than it saw before.
+/// They have 40 bits: a reader would have to stop for as many publications to take one for another.
+///
+/// The end of a class (LeaseEnds) is loaded after the copy, and the clock is read after that. The
+/// lease lasts until the later one of the two ends. The copy's instant is the read's. If another
+/// leader had been elected before it, then this one had given the lease up and published that
+/// before, and the copy shows no class; or a voter that it counted had let go before, at another
+/// epoch than the class names, and the class's end, whenever it is loaded, lies before the copy
+/// (docs/decisions/0024).
 ///
 /// Why no thread waits. The second load differs from k only if publication k + 1 has ended since
 /// the first load. So a reader tries again only if the writer has made progress. If the writer
@@ -53,6 +65,9 @@ struct LeaseLook {
 /// thread sanitizer does not follow them.
 class LeaseView {
  public:
+  /// Node's thread, before the first publication of a class: where its ends are. They outlive the
+  /// publications of this.
+  void rest_on(const LeaseEnds& ends) { ends_.store(&ends, std::memory_order_release); }
   /// Node's thread. Before any message of the same turn leaves and before any waiter completes.
   void publish(const raft::LeaseState& state) {
     publish(state, [] {});
@@ -68,7 +83,8 @@ class LeaseView {
     applied_.store(index.value(), std::memory_order_release);
   }
 
-  /// One consistent copy: the newest publication that had ended, or one that ended meanwhile.
+  /// One consistent copy: the newest publication that had ended, or one that ended meanwhile. Its
+  /// end is not before that of the class.
   raft::LeaseState load() const {
     return load([] {});
   }
@@ -108,7 +124,7 @@ class LeaseView {
   template <class Step>
   void publish(const raft::LeaseState& state, const Step& step) {
     // One writer: no other thread changes the number.
-    const std::uint64_t next = latest_.load(std::memory_order_relaxed) + 1;
+    const std::uint64_t next = (latest_.load(std::memory_order_relaxed) >> kClassBits) + 1;
     Slot& slot = slots_[next % 2];
     step();
     slot.term.store(state.term.value(), std::memory_order_release);
@@ -117,7 +133,8 @@ class LeaseView {
     step();
     slot.commit.store(state.commit.value(), std::memory_order_release);
     step();
-    latest_.store(next, std::memory_order_release);
+    LEASEHOLD_ASSERT(state.lease_class <= raft::kLeaseClassMax);
+    latest_.store(next << kClassBits | state.lease_class.value(), std::memory_order_release);
   }
 
   /// `step` is called before each load but the first.
@@ -125,8 +142,10 @@ class LeaseView {
   raft::LeaseState load(const Step& step) const {
     while (true) {
       const std::uint64_t newest = latest_.load(std::memory_order_acquire);
-      const Slot& slot = slots_[newest % 2];
+      const Slot& slot = slots_[(newest >> kClassBits) % 2];
       raft::LeaseState copy;
+      copy.lease_class =
+          raft::LeaseClassId(static_cast<std::uint32_t>(newest & raft::kLeaseClassMax.value()));
       step();
       copy.term = raft::Term(slot.term.load(std::memory_order_acquire));
       step();
@@ -134,12 +153,24 @@ class LeaseView {
       step();
       copy.commit = raft::Index(slot.commit.load(std::memory_order_acquire));
       step();
-      if (latest_.load(std::memory_order_relaxed) == newest) return copy;
+      if (latest_.load(std::memory_order_relaxed) == newest) return lasting(copy);
     }
   }
 
-  alignas(64) std::atomic<std::uint64_t> latest_{0};  ///< 0: the slots show no lease
+  raft::LeaseState lasting(raft::LeaseState copy) const {
+    if (copy.lease_class == raft::kNoClass) return copy;
+    const LeaseEnds& ends = *ends_.load(std::memory_order_acquire);
+    copy.end = std::max(copy.end, ends.end(copy.lease_class));
+    return copy;
+  }
+
+  static constexpr int kClassBits = 24;
+  static_assert(raft::kLeaseClassMax.value() == (1U << kClassBits) - 1);
+
+  /// The number of the publication, and its class in the low bits. 0: the slots show no lease.
+  alignas(64) std::atomic<std::uint64_t> latest_{0};
   std::array<Slot, 2> slots_;
+  std::atomic<const LeaseEnds*> ends_{nullptr};
   alignas(64) std::atomic<std::uint64_t> applied_{0};
   std::atomic<raft::FeatureLevel> level_{raft::kOldestLevel};  ///< only rises
   alignas(64) mutable FreshSince fresh_since_;

@@ -12,6 +12,27 @@ namespace {
 /// Messages of processes are of no group.
 constexpr raft::GroupId kNoGroup{0};
 
+/// So many may be kept that no group rests on.
+constexpr std::size_t kClassesUnused = 64;
+
+/// Moves the group from the set of one key to that of another.
+template <class Key>
+void regroup(std::map<Key, std::set<raft::GroupId>>& sets, raft::GroupId id,
+             const std::optional<Key>& from, const std::optional<Key>& to) {
+  if (from == to) return;
+  if (from) {
+    const auto left = sets.find(*from);
+    LEASEHOLD_ASSERT(left != sets.end());
+    left->second.erase(id);
+    if (left->second.empty()) sets.erase(left);
+  }
+  if (to) sets[*to].insert(id);
+}
+
+std::optional<raft::LeaseClassId> some(raft::LeaseClassId id) {
+  return id != raft::kNoClass ? std::optional(id) : std::nullopt;
+}
+
 void put(std::set<raft::GroupId>& groups, raft::GroupId id, bool in) {
   if (in) {
     groups.insert(id);
@@ -39,6 +60,7 @@ ProcessDriver::ProcessDriver(const raft::ProcessOptions& options,
 void ProcessDriver::add(Driver& driver, const Places* places) {
   const auto [added, fresh] = groups_.try_emplace(driver.group(), Group{&driver, places, {}, {}});
   LEASEHOLD_ASSERT(fresh);
+  driver.rest_on(ends_);
   count_members(added->second);
   meet_members();
 }
@@ -49,6 +71,8 @@ void ProcessDriver::remove(Driver& driver) {
   discount(group);
   leading_.erase(driver.group());
   busy_.erase(driver.group());
+  note_rest(group, raft::kNoClass, std::nullopt);
+  promises_.elections().remove(driver.group());
   std::erase_if(follows_, [&driver](const Follows& one) { return one.driver == &driver; });
   groups_.erase(driver.group());
 }
@@ -60,15 +84,16 @@ ProcessDriver::Group& ProcessDriver::group_of(const Driver& driver) {
 }
 
 raft::PromiseInstant ProcessDriver::next_deadline() const {
-  const bool hear = acknowledged_ && !(epoch_moved_ ? leading_ : busy_).empty();
-  return hear || !follows_.empty() ? raft::PromiseInstant::earliest() : promises_.next_deadline();
+  const bool hear = acknowledged_ && !(returned_ ? leading_ : busy_).empty();
+  if (hear || !follows_.empty()) return raft::PromiseInstant::earliest();
+  return std::min(promises_.next_deadline(), promises_.elections().next_deadline());
 }
 
 std::vector<ProcessDriver::Follows> ProcessDriver::take_follows() {
-  // A group that rests looks by itself, before its lease ends.
-  const std::set<raft::GroupId>& hear = std::exchange(epoch_moved_, false) ? leading_ : busy_;
+  // A leader at rest has not to look each time.
+  const std::set<raft::GroupId>& hear = std::exchange(returned_, false) ? leading_ : busy_;
   if (std::exchange(acknowledged_, false)) {
-    for (const raft::GroupId id : hear) follow(groups_.at(id), BeatsAcknowledged{});
+    for (const raft::GroupId id : hear) follow(groups_.at(id), PromisesMoved{});
   }
   return std::exchange(follows_, {});
 }
@@ -85,7 +110,7 @@ bool ProcessDriver::take(lease::Now now, const Event& event) {
     if (const auto* beat = std::get_if<raft::ProcessBeat>(&payload)) {
       promises_.beat(now, received->from, *beat);
     } else if (const auto* reply = std::get_if<raft::ProcessBeatReply>(&payload)) {
-      promises_.reply(received->from, *reply);
+      promises_.reply(now, received->from, *reply);
     } else {
       return false;
     }
@@ -106,15 +131,62 @@ void ProcessDriver::handled(const Driver& driver) {
   meet_members();
   take_releases(group);
   const raft::Core& core = driver.core();
-  const bool leads = core.role() == raft::Role::leader;
+  // The core of one that has failed stands still.
+  const bool serves = !driver.failure().has_value();
+  const bool leads = serves && core.role() == raft::Role::leader;
   put(leading_, driver.group(), leads);
   put(busy_, driver.group(), leads && !core.at_rest());
+  const raft::Uuid* const holder = serves ? core.bound_to() : nullptr;
+  note_rest(group, serves ? core.lease_class() : raft::kNoClass,
+            holder != nullptr ? std::optional<raft::Uuid>(*holder) : std::nullopt);
+  note_election(driver);
+}
+
+void ProcessDriver::note_rest(Group& group, raft::LeaseClassId lease_class,
+                              const std::optional<raft::Uuid>& bound_to) {
+  const raft::GroupId id = group.driver->group();
+  regroup(resting_, id, some(std::exchange(group.lease_class, lease_class)), some(lease_class));
+  regroup(bound_, id, std::exchange(group.bound_to, bound_to), bound_to);
+}
+
+void ProcessDriver::note_election(const Driver& driver) {
+  using State = raft::ElectionLine::State;
+  const raft::Core& core = driver.core();
+  State state = State::quiet;
+  if (driver.failure()) {
+    // Its core stands still, and would wait for ever.
+  } else if (core.awaits_place()) {
+    state = State::waits;
+  } else if (core.role() == raft::Role::leader) {
+    // With that entry it gets its lease, if the group has leases.
+    const bool commits = core.log().term_at(core.commit_index()) == core.term();
+    state = commits ? State::quiet : State::elects;
+  } else if (core.role() != raft::Role::follower) {
+    state = State::elects;
+  }
+  promises_.elections().note(driver.group(), state);
 }
 
 void ProcessDriver::finish(lease::Now now) {
   meet_members();
   promises_.tick(now);
   carry_out();
+  forget_classes();
+  for (const raft::GroupId id : promises_.elections().admit(now.promise)) {
+    follow(groups_.at(id), MayCampaign{});
+  }
+}
+
+// Of groups that have other members now, or whose members have let go.
+void ProcessDriver::forget_classes() {
+  if (promises_.classes() < 2 * resting_.size() + kClassesUnused) return;
+  std::set<raft::LeaseClassId> used;
+  for (const auto& [id, groups] : resting_) used.insert(id);
+  promises_.retain_classes(used);
+}
+
+void ProcessDriver::wake(const std::set<raft::GroupId>& groups) {
+  for (const raft::GroupId id : groups) follow(groups_.at(id), PromisesMoved{});
 }
 
 void ProcessDriver::stop(lease::Now now) {
@@ -155,8 +227,17 @@ void ProcessDriver::carry_out() {
       follow(group->second, GroupReleased{holder, released.term});
     }
   }
+  for (const raft::LeaseClassId id : ready_.renewed) {
+    ends_.publish(id, promises_.lease_class(id).end);
+  }
+  for (const raft::LeaseClassId id : ready_.lapsed_classes) {
+    if (const auto groups = resting_.find(id); groups != resting_.end()) wake(groups->second);
+  }
+  for (const raft::Uuid& holder : ready_.lapsed_supports) {
+    if (const auto groups = bound_.find(holder); groups != bound_.end()) wake(groups->second);
+  }
   acknowledged_ = acknowledged_ || ready_.acknowledged;
-  epoch_moved_ = epoch_moved_ || ready_.epoch_moved;
+  returned_ = returned_ || ready_.returned;
 }
 
 // ---- The members of all groups get its beats ----

@@ -5,11 +5,13 @@
 #include <leasehold/net/transport.h>
 #include <leasehold/raft/process_promises.h>
 #include <leasehold/replica/driver.h>
+#include <leasehold/replica/lease_ends.h>
 #include <leasehold/replica/places.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -45,7 +47,7 @@ class ProcessDriver {
   raft::SharedPromises& promises() { return promises_; }
   /// The driver of a group, which has this one's promises and has handled nothing yet. `places`,
   /// which lasts as long as the driver and knows its membership already: where its replicas are;
-  /// null: at the hosts of the same numbers.
+  /// null: at the hosts of the same numbers. A turn of it is due at once.
   void add(Driver& driver, const Places* places = nullptr);
   /// It is stopped, and about to be destroyed: its members learn that it leads no more.
   void remove(Driver& driver);
@@ -78,9 +80,17 @@ class ProcessDriver {
     /// The newest membership that counts in members_.
     raft::LogId membership;
     std::vector<Host> members;
+    /// Of its core, as of its last turn.
+    raft::LeaseClassId lease_class{};
+    std::optional<raft::Uuid> bound_to{};
   };
 
   Group& group_of(const Driver& driver);
+  void note_election(const Driver& driver);
+  void note_rest(Group& group, raft::LeaseClassId lease_class,
+                 const std::optional<raft::Uuid>& bound_to);
+  void forget_classes();
+  void wake(const std::set<raft::GroupId>& groups);
   void take_releases(const Group& group);
   void carry_out();
   void follow(const Group& group, Event event) {
@@ -98,14 +108,19 @@ class ProcessDriver {
   /// Those of groups_ that lead, and of them those that do not rest.
   std::set<raft::GroupId> leading_;
   std::set<raft::GroupId> busy_;
+  /// Those whose lease rests on each class, and those whose promise is bound to each holder: they
+  /// have no deadline of their own meanwhile. Invariant: no set is empty.
+  std::map<raft::LeaseClassId, std::set<raft::GroupId>> resting_;
+  std::map<raft::Uuid, std::set<raft::GroupId>> bound_;
+  LeaseEnds ends_;
   /// With how many groups it shares each. Invariant: of groups_, none is 0.
   std::map<Host, std::size_t> members_;
   /// The promises do not know the keys of members_ yet.
   bool members_changed_ = false;
   std::vector<Follows> follows_;
-  /// For those that lead: some of its beats were, and a member may have let go.
+  /// See raft::ProcessReady.
   bool acknowledged_ = false;
-  bool epoch_moved_ = false;
+  bool returned_ = false;
   raft::ProcessReady ready_;
 };
 

@@ -51,7 +51,6 @@ void SideGroup::look_at(TrueInstant when) {
 
 void SideGroup::crash() {
   life_.reset();
-  published_ = {};
   disk_.crash();
 }
 
@@ -63,6 +62,7 @@ void SideGroup::begin(lease::Now now) {
       life.options, std::move(initial),
       replica::Driver::Ports{*this, disk_, *this, *this, life.view, life.callers, *this}, now);
   life.process.add(*life.driver);
+  life.batch.emplace_back(replica::Tick{});  // it may have to stand in line
 }
 
 void SideGroup::end(lease::Now now) {
@@ -71,7 +71,6 @@ void SideGroup::end(lease::Now now) {
   life.batch.emplace_back(replica::Stop{});
   handle(now);
   life.process.remove(*life.driver);
-  published_ = {};
   life.driver.reset();
 }
 
@@ -93,7 +92,6 @@ void SideGroup::handle(lease::Now now) {
   Life& life = *life_;
   if (life.batch.empty()) life.batch.emplace_back(replica::Tick{});
   life.driver->handle_batch(now, life.batch);
-  published_ = life.view.load();
   ports_.judge();
   for (const std::function<void()>& complete : life.driver->take_completions()) complete();
   life.process.handled(*life.driver);

@@ -49,8 +49,8 @@ class SideGroup : private net::Transport,
   bool storage_failed() const {
     return life_ && life_->driver && life_->driver->failure().has_value();
   }
-  /// What its view showed behind its last turn. Without core() it shows nothing.
-  const raft::LeaseState& published() const { return published_; }
+  /// What a reader of its view would see now; nothing without core().
+  raft::LeaseState published() const { return life_ ? life_->view.load() : raft::LeaseState(); }
   /// Whether it takes part when its process does.
   bool member() const { return members_.find(node_) != nullptr; }
 
@@ -117,7 +117,6 @@ class SideGroup : private net::Transport,
     std::unique_ptr<replica::Driver> driver{};
   };
   std::unique_ptr<Life> life_;
-  raft::LeaseState published_;
 };
 
 }  // namespace leasehold::sim

@@ -159,14 +159,16 @@ void SimNode::make_process() {
   const lease::Now now = clock_.now();
   supports_.open([this](std::uint64_t write) { post(replica::SupportsRemembered{write}); }, run);
   const SharedProcess shared{
-      {peer(), timing(), 10 * timing().lease}, supports_.remembered(), supports_};
+      // A few groups already have to wait for one another.
+      {peer(), timing(), 10 * timing().lease, 1 + world_.plan.seed % 3, 2 * timing().lease},
+      supports_.remembered(),
+      supports_};
   RunningReplica::Ports ports{*this,          disk_, *process_->applier, *process_->snapshots,
                               process_->view, *this};
   if (world_.plan.beats.shared) ports.shared = &shared;
   if (!side_groups_.empty()) ports.others = this;
   const MakeReplica make = runs_earlier_ ? world_.options.earlier : MakeReplica(make_replica);
   process_->replica = make(driver_options(), std::move(initial), ports, now);
-  process_->published = process_->view.load();
   open_side_groups(run);
 }
 

@@ -69,10 +69,10 @@ class SimNode : private net::Transport,
   /// Of the running process. Asserts up().
   const RunningReplica& running() const;
   const replica::LeaseView& view() const;
-  /// What the view shows between two turns: only a turn changes it. Asserts up().
-  const raft::LeaseState& published() const {
+  /// As a reader would see it now. Asserts up().
+  raft::LeaseState published() const {
     LEASEHOLD_ASSERT(up());
-    return process_->published;
+    return process_->view.load();
   }
   bool leads() const { return up() && running().role() == raft::Role::leader; }
   bool suspended() const { return suspended_; }
@@ -154,7 +154,6 @@ class SimNode : private net::Transport,
     bool stopping = false;
     TrueInstant tick_at = TrueInstant::never();
     std::uint64_t tick_number = 0;
-    raft::LeaseState published;
     raft::LeaseState traced;
     raft::Index commit;
   };

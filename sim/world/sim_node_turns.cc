@@ -130,7 +130,6 @@ void SimNode::act(lease::Now now, std::vector<replica::Event>& batch, SideEvents
 
 void SimNode::trace_lease() {
   const raft::LeaseState state = process_->view.load();
-  process_->published = state;
   if (state == process_->traced) return;
   process_->traced = state;
   const bool none = state.end == lease::HolderInstant::earliest();

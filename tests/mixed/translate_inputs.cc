@@ -181,7 +181,8 @@ struct InputOf {
   OldEvent operator()(replica::PeerEnded&) const { return old::node::Tick{}; }
   /// It shares no promises, and where it may run nobody beats.
   OldEvent operator()(replica::GroupReleased&) const { return old::node::Tick{}; }
-  OldEvent operator()(replica::BeatsAcknowledged&) const { return old::node::Tick{}; }
+  OldEvent operator()(replica::PromisesMoved&) const { return old::node::Tick{}; }
+  OldEvent operator()(replica::MayCampaign&) const { return old::node::Tick{}; }
   OldEvent operator()(replica::SupportsRemembered&) const { return old::node::Tick{}; }
   OldEvent operator()(replica::StorageSpace& e) const { return old::node::StorageSpace{e.full}; }
   OldEvent operator()(replica::MachineSpace& e) const { return old::node::MachineSpace{e.full}; }

@@ -99,14 +99,16 @@ void Group::run(Duration span) {
   settle();
   for (int turns = 0;; ++turns) {
     LEASEHOLD_ASSERT(turns < kTurnsMax);  // due again and again, at one instant
-    PromiseInstant next = PromiseInstant::never();
+    PromiseInstant next = next_end();
     for (auto& [id, replica] : replicas_) {
       if (replica.up) next = std::min(next, replica.core->next_deadline());
     }
     if (next > end) break;
     if (next > now_.promise) jump(next - now_.promise);
+    if (next_end() <= now_.promise) look_at_ends();
     for (auto& [id, replica] : replicas_) {
-      if (replica.up && replica.core->next_deadline() <= now_.promise) {
+      if (!replica.up) continue;
+      if (replica.core->next_deadline() <= now_.promise || replica.core->awaits_place()) {
         tick(static_cast<int>(id.value()));
       }
     }

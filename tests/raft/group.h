@@ -80,6 +80,10 @@ class Group {
   explicit Group(int size, lease::Timing timing = {}, std::uint64_t seed = 1,
                  Duration commit_news_delay = Duration(0), const std::vector<int>& witnesses = {});
 
+  virtual ~Group() = default;
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
   Core& core(int id) { return *replica(id).core; }
   Replica& replica(int id) { return replicas_.at(NodeId(static_cast<std::uint64_t>(id))); }
 
@@ -143,6 +147,11 @@ class Group {
   void ask(int id, std::uint64_t read, ReadMode mode);
   /// Carries out the effects of the core.
   void drain(int id);
+
+ protected:
+  /// What its processes have promised one another.
+  virtual PromiseInstant next_end() const { return PromiseInstant::never(); }
+  virtual void look_at_ends() {}
 
  private:
   void fill(Replica& replica, const AppendIntent& intent);

@@ -204,27 +204,27 @@ TEST(ProcessPromises, ARestartedNodeSupportsForWhatItRemembers) {
 TEST(ProcessPromises, AReleaseIsSaidUntilABeatThatHadItIsAcknowledged) {
   ProcessPromises promises = node_1();
   after_tick(promises, Duration(0));
-  promises.reply(peer_of(2), reply(1));
+  promises.reply(Now{}, peer_of(2), reply(1));
   promises.released(GroupId(7), {Term(4), {NodeId(2)}});
-  promises.reply(peer_of(2), reply(1));
+  promises.reply(Now{}, peer_of(2), reply(1));
   const std::vector<ReleasedGroup> release = {{GroupId(7), Term(4), lease::Beat(2)}};
   const ProcessReady second = after_tick(promises, kBeat);
   EXPECT_EQ(told(second, 2), release);
   EXPECT_THAT(told(second, 3), IsEmpty());
   // An answer to a beat from before says nothing.
-  promises.reply(peer_of(2), reply(1));
+  promises.reply(Now{}, peer_of(2), reply(1));
   EXPECT_EQ(told(after_tick(promises, 2 * kBeat), 2), release);
-  promises.reply(peer_of(2), reply(2));
+  promises.reply(Now{}, peer_of(2), reply(2));
   EXPECT_THAT(told(after_tick(promises, 3 * kBeat), 2), IsEmpty());
 }
 
 TEST(ProcessPromises, AMemberAtAnotherEpochHasLetGoByItself) {
   ProcessPromises promises = node_1();
   after_tick(promises, Duration(0));
-  promises.reply(peer_of(2), reply(1));
+  promises.reply(Now{}, peer_of(2), reply(1));
   promises.released(GroupId(7), {Term(4), {NodeId(2)}});
   after_tick(promises, kBeat);
-  promises.reply(peer_of(2), reply(1, 1));
+  promises.reply(Now{}, peer_of(2), reply(1, 1));
   EXPECT_THAT(told(after_tick(promises, 2 * kBeat), 2), IsEmpty());
 }
 
@@ -247,7 +247,7 @@ TEST(ProcessPromises, ABeatSaysNoMoreThanFitsAndTheRestFollows) {
   const std::vector<ReleasedGroup> first = told(after_tick(promises, Duration(0)), 2);
   ASSERT_THAT(first, SizeIs(1024));
   EXPECT_EQ(first[0].group, GroupId(477)) << "the oldest first, and ascending";
-  promises.reply(peer_of(2), reply(1));
+  promises.reply(Now{}, peer_of(2), reply(1));
   const std::vector<ReleasedGroup> rest = told(after_tick(promises, kBeat), 2);
   ASSERT_THAT(rest, SizeIs(476));
   EXPECT_EQ(rest[0], (ReleasedGroup{GroupId(1), Term(1), lease::Beat(2)}));
@@ -258,7 +258,7 @@ TEST(ProcessPromises, OneThatSharesNoGroupAnyMoreLearnsOfTheLastRelease) {
   promises.released(GroupId(7), {Term(4), {NodeId(2)}});
   promises.set_peers({});
   EXPECT_THAT(told(after_tick(promises, Duration(0)), 2), SizeIs(1));
-  promises.reply(peer_of(2), reply(1));
+  promises.reply(Now{}, peer_of(2), reply(1));
   EXPECT_THAT(after_tick(promises, kBeat).beats, IsEmpty());
 }
 
@@ -310,14 +310,14 @@ TEST(ProcessPromises, OnlyAnswersToBeatsOfThisProcessCount) {
   after_tick(promises, Duration(0));
   ProcessBeatReply earlier = reply(1);
   earlier.incarnation = Incarnation(0);
-  promises.reply(peer_of(2), earlier);
-  promises.reply(peer_of(2), reply(2));
+  promises.reply(Now{}, peer_of(2), earlier);
+  promises.reply(Now{}, peer_of(2), reply(2));
   EXPECT_FALSE(taken(promises).acknowledged);
   EXPECT_EQ(promises.supporter(Uuid{2, 2}), nullptr);
-  promises.reply(peer_of(2), reply(1));
+  promises.reply(Now{}, peer_of(2), reply(1));
   EXPECT_TRUE(taken(promises).acknowledged);
   EXPECT_TRUE(promises.supporter(Uuid{2, 2})->acknowledged({Incarnation(5), 0}).has_value());
-  promises.reply(peer_of(2), reply(1));
+  promises.reply(Now{}, peer_of(2), reply(1));
   EXPECT_FALSE(taken(promises).acknowledged) << "nothing has changed";
 }
 
@@ -330,7 +330,7 @@ TEST(ProcessPromises, AStrangerMovesNothing) {
   promises.beat(at(Duration(0)), peer_of(2), beat(1));
   const lease::Epoch before = promises.support_of(Uuid{2, 2})->epoch();
   promises.beat(at(Duration(0)), impostor, beat(1));
-  promises.reply(impostor, reply(1));
+  promises.reply(Now{}, impostor, reply(1));
   promises.ended(at(Duration(0)), impostor);
   EXPECT_EQ(promises.support_of(Uuid{4, 4}), nullptr);
   EXPECT_EQ(promises.support_of(Uuid{2, 2})->epoch(), before);

@@ -55,7 +55,7 @@ void Processes::hear(int to, const Beat& beat) {
 
 void Processes::acknowledge(int id, const Reply& reply) {
   const auto by = static_cast<std::uint64_t>(reply.by);
-  host(id).promises().reply({NodeId(by), Uuid{by, by}}, reply.message);
+  host(id).promises().reply(now(), {NodeId(by), Uuid{by, by}}, reply.message);
   carry_out(id, host(id).take());
 }
 
@@ -71,6 +71,19 @@ void Processes::sync(int id) {
   ProcessReady ready;
   host(id).sync(ready);
   carry_out(id, ready);
+}
+
+PromiseInstant Processes::next_end() const {
+  PromiseInstant next = PromiseInstant::never();
+  for (const auto& [id, host] : hosts_) next = std::min(next, host.promises().next_end());
+  return next;
+}
+
+void Processes::look_at_ends() {
+  for (auto& [id, host] : hosts_) {
+    host.promises().look(now());
+    carry_out(id, host.take());
+  }
 }
 
 std::optional<Processes::Reply> Processes::reply(int by, int to) {
@@ -96,8 +109,19 @@ void Processes::carry_out(int id, const ProcessReady& ready) {
       group->core(id).released(now(), released.holder, released.term);
       group->drain(id);
     }
-    if (!ready.acknowledged) continue;
-    group->core(id).beats_acknowledged(now());
+    if (!group->replica(id).up) continue;
+    // As replica::ProcessDriver: nothing else wakes one at rest, or one that sleeps.
+    const Core& core = group->core(id);
+    const auto names = [](const auto& all, const auto& one) {
+      return std::find(all.begin(), all.end(), one) != all.end();
+    };
+    const bool hears =
+        ready.acknowledged && core.role() == Role::leader && (!core.at_rest() || ready.returned);
+    const bool lapsed =
+        names(ready.lapsed_classes, core.lease_class()) ||
+        (core.bound_to() != nullptr && names(ready.lapsed_supports, *core.bound_to()));
+    if (!hears && !lapsed) continue;
+    group->core(id).promises_moved(now());
     group->drain(id);
   }
 }

@@ -30,6 +30,7 @@ class Host {
     start(now);
   }
   ProcessPromises& promises() { return *promises_; }
+  const ProcessPromises& promises() const { return *promises_; }
   /// What has followed. What has to be remembered is durable at once, or by sync().
   ProcessReady take() {
     ProcessReady ready;
@@ -115,6 +116,8 @@ class Processes {
   void acknowledge(int id, const Reply& reply);
   void ended(int id, const Peer& peer);
   void sync(int id);
+  PromiseInstant next_end() const;
+  void look_at_ends();
   /// Takes a reply that `by` has sent to `to`, if there is one.
   std::optional<Reply> reply(int by, int to);
   /// On their way.

@@ -1,57 +1,14 @@
 // A group at rest: its leader sends nothing, and holds its lease by the beats of its process.
-#include "change_support.h"
-#include "shared_group.h"
+#include "rest_group.h"
 
+#include <map>
+#include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace leasehold::raft::test {
 namespace {
-
-constexpr auto kLease = std::chrono::milliseconds(1000);
-
-/// One of `all`, which are the numbers from 1 on, does not vote.
-WantedMembers with_learner(WantedMembers all, int pupil) {
-  const auto number = static_cast<std::uint64_t>(pupil);
-  all.at(number - 1) = learner(number);
-  return all;
-}
-
-/// Counts what the cores send.
-class Rest : public ::testing::Test {
- protected:
-  void SetUp() override { start(); }
-  void start() {
-    leader = group.bound_leader();
-    group.filter = [this](const Envelope& message) {
-      ++sent;
-      return let_through(message);
-    };
-  }
-  /// Heartbeats of the process, and whatever the group does meanwhile. `without`: their processes
-  /// are not heard.
-  void beats(Duration span, const std::vector<int>& without = {}) {
-    for (Duration at{0}; at < span; at += exact().heartbeat) {
-      group.run(exact().heartbeat);
-      group.beat(leader, without);
-    }
-  }
-  /// What is sent in ten heartbeats.
-  int sent_in_ten(const std::vector<int>& without = {}) {
-    sent = 0;
-    beats(10 * exact().heartbeat, without);
-    return sent;
-  }
-  /// After this many heartbeats nothing is under way any more.
-  void come_to_rest() { beats(4 * exact().heartbeat); }
-
-  static NodeId id_of(int id) { return NodeId(static_cast<std::uint64_t>(id)); }
-
-  SharedGroup group;
-  int leader = 0;
-  int sent = 0;
-  std::function<bool(const Envelope&)> let_through = [](const Envelope&) { return true; };
-};
 
 TEST_F(Rest, NothingIsSentAndTheLeaseGoesOn) {
   come_to_rest();
@@ -60,15 +17,6 @@ TEST_F(Rest, NothingIsSentAndTheLeaseGoesOn) {
   EXPECT_EQ(sent, 0);
   EXPECT_EQ(group.core(leader).role(), Role::leader);
   EXPECT_GT(group.core(leader).lease_end(), group.now().holder);
-  // It looks now and then whether that goes on.
-  int looks = 0;
-  PromiseInstant due = group.core(leader).next_deadline();
-  for (int i = 0; i < 100; ++i) {
-    beats(exact().heartbeat);
-    if (group.core(leader).next_deadline() != due) ++looks;
-    due = group.core(leader).next_deadline();
-  }
-  EXPECT_LE(looks, 25);
 }
 
 TEST_F(Rest, AWriteEndsIt) {
@@ -188,6 +136,35 @@ TEST_F(Rest, AMemberThatIsGoneGetsNothing) {
   EXPECT_GT(group.core(leader).lease_end(), group.now().holder);
 }
 
+// The one that is gone is not silent for long enough yet: rounds go on, and the other needs none.
+TEST_F(Rest, ARoundLeavesOutTheMembersThatRest) {
+  come_to_rest();
+  const int gone = group.others(leader)[0];
+  const int other = group.others(leader)[1];
+  group.processes().crash(gone);
+  ASSERT_TRUE(group.propose(leader, "x").has_value());
+  beats(4 * exact().heartbeat);
+  std::map<NodeId, int> to;
+  let_through = [&to](const Envelope& message) {
+    ++to[message.to];
+    return true;
+  };
+  beats(kLease);
+  EXPECT_EQ(to[id_of(other)], 0);
+  EXPECT_GT(to[id_of(gone)], 5);
+  EXPECT_GT(group.core(leader).lease_end(), group.now().holder);
+  const auto answer = group.read(leader, ReadMode::quorum);
+  ASSERT_TRUE(answer.has_value())
+      << "it waits for no round that only the one that is gone was sent";
+  // The other one lets go.
+  beats(kLease + exact().heartbeat, {other});
+  group.rely(other, leader);
+  group.beat(leader);
+  to.clear();
+  beats(2 * exact().heartbeat);
+  EXPECT_GT(to[id_of(other)], 0);
+}
+
 // It answers no beat, since it was wiped, say; but its core sends something.
 TEST_F(Rest, AMessageOfAMemberThatWasGoneEndsIt) {
   come_to_rest();
@@ -260,6 +237,24 @@ TEST(Shared, AVoteInATermThatWasTakenBeforeLetsGoFirst) {
   group.jump(kLease);
   ASSERT_TRUE(group.votes(member, group.others(leader)[1], 9));
   EXPECT_GT(group.support(member, leader).epoch(), before);
+}
+
+TEST(Shared, AGroupAsksForVotesWhenItMay) {
+  SharedGroup group;
+  ElectionLine& line = group.host(1).promises().elections();
+  GroupId other(100);
+  while (line.take_place(other, group.now().promise)) other = other.next();
+  Core& core = group.core(1);
+  EXPECT_FALSE(core.awaits_place());
+  group.jump(2 * exact().election_timeout);
+  core.tick(group.now());
+  EXPECT_EQ(core.role(), Role::follower);
+  EXPECT_TRUE(core.awaits_place());
+  EXPECT_GT(core.next_deadline(), group.now().promise) << "it waits, and does not ask all the time";
+  line.remove(GroupId(100));
+  core.tick(group.now());
+  EXPECT_EQ(core.role(), Role::pre_candidate);
+  EXPECT_FALSE(core.awaits_place());
 }
 
 TEST(AloneAtRest, ALeaderAloneHoldsItsLeaseByRounds) {

@@ -37,6 +37,12 @@ class SharedGroup : public Group {
   void rely(int member, int holder) {
     host(member).promises().rely(peer_of(holder).uuid, now().promise);
   }
+  /// The end of the lease as a reader of this copy of the view would see it now.
+  HolderInstant end_of(int id, const LeaseState& copy) {
+    if (copy.lease_class == kNoClass) return copy.end;
+    return std::max(copy.end, host(id).promises().lease_class(copy.lease_class).end);
+  }
+  HolderInstant view_end(int id) { return end_of(id, replica(id).view); }
   int size() const { return size_; }
   /// The core of the node's process, which has begun.
   void start_core(int id) {
@@ -96,6 +102,10 @@ class SharedGroup : public Group {
     }
     return found;
   }
+
+ protected:
+  PromiseInstant next_end() const override { return processes_->next_end(); }
+  void look_at_ends() override { processes_->look_at_ends(); }
 
  private:
   std::shared_ptr<Processes> processes_;

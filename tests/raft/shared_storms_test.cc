@@ -1,5 +1,6 @@
 // Groups whose leases rest on promises between processes, under random schedules: no group ever has
 // two leases.
+#include "change_support.h"
 #include "shared_group.h"
 
 #include <leasehold/base/random.h>
@@ -54,15 +55,24 @@ class Storm {
     return false;
   }
   std::uint64_t by_beats() const { return by_beats_; }
+  /// Leases that the end of a class alone has carried.
+  std::uint64_t by_classes() const { return by_classes_; }
   std::uint64_t leaders() const { return leaders_; }
   /// How often a node let go of a promise that rested on another's process.
   std::uint64_t let_go() const { return let_go_; }
 
  private:
+  /// Of a view, by a reader that is slow to look at the end of the class and the clock.
+  struct Copy {
+    int node;
+    LeaseState view;
+    Term newest;  ///< of any leader, when the copy was made
+  };
   struct Member {
     std::unique_ptr<SharedGroup> group;
     std::vector<Envelope> messages{};
     Term newest{};
+    std::vector<Copy> copies{};
   };
   struct Beat {
     int to;
@@ -109,6 +119,7 @@ class Storm {
         if (!up(node)) processes_->restart(node);
         return;
       case 13: return cut(node, *any_group().group);
+      case 14: return change(node, *any_group().group);
       default: return deliver();
     }
   }
@@ -130,6 +141,24 @@ class Storm {
     (void)group.core(node).transfer(group.now(), kNobody);
     group.drain(node);
   }
+  /// Its numbers, or who votes.
+  void change(int node, SharedGroup& group) {
+    if (!up(node) || !random_.chance(1, 3)) return;
+    if (random_.chance(1, 2)) {
+      GroupSettings wanted;
+      wanted.timing = timing();
+      if (random_.chance(1, 2)) wanted.timing.lease = ms(800);
+      if (random_.chance(1, 2)) wanted.timing.margin = ms(60);
+      static_cast<void>(group.change_settings(node, wanted));
+    } else {
+      WantedMembers wanted;
+      for (int id = 1; id <= size_; ++id) wanted.push_back(voter(static_cast<std::uint64_t>(id)));
+      if (random_.chance(1, 2)) {
+        wanted.back() = learner(static_cast<std::uint64_t>(size_));
+      }
+      static_cast<void>(group.change(node, wanted));
+    }
+  }
   void cut(int node, SharedGroup& group) {
     if (random_.chance(1, 8)) group.isolate(node);
     if (random_.chance(1, 2)) group.heal();
@@ -145,9 +174,12 @@ class Storm {
   }
   void pass(Duration span) {
     for (Member& member : groups_) member.group->jump(span);
+    processes_->look_at_ends();
     for (Member& member : groups_) {
       for (int i = 1; i <= size_; ++i) {
-        if (up(i) && member.group->core(i).next_deadline() <= now().promise) member.group->tick(i);
+        if (!up(i)) continue;
+        const Core& core = member.group->core(i);
+        if (core.next_deadline() <= now().promise || core.awaits_place()) member.group->tick(i);
       }
     }
   }
@@ -194,6 +226,9 @@ class Storm {
   void end(int node) {
     if (!up(node)) return;
     const Peer gone = processes_->host(node).self();
+    for (Member& member : groups_) {
+      std::erase_if(member.copies, [node](const Copy& copy) { return copy.node == node; });
+    }
     processes_->crash(node);
     for (const int other : groups_.front().group->others(node)) {
       if (up(other) && !random_.chance(1, 2)) processes_->ended(other, gone);
@@ -203,7 +238,7 @@ class Storm {
   bool all_hold() {
     return std::all_of(groups_.begin(), groups_.end(), [this](Member& member) {
       for (int i = 1; i <= size_; ++i) {
-        if (member.group->replica(i).view.end > now().holder) return true;
+        if (member.group->view_end(i) > now().holder) return true;
       }
       return false;
     });
@@ -239,8 +274,9 @@ class Storm {
         member.newest = core.term();
         ++leaders_;
       }
-      if (group.replica(i).view.end <= now().holder) continue;
+      if (group.view_end(i) <= now().holder) continue;
       ++holders;
+      if (group.replica(i).view.end <= now().holder) ++by_classes_;
       ASSERT_EQ(core.term(), member.newest) << "node " << i << " holds a lease of an earlier term";
       for (const auto& [id, progress] : core.progress()) {
         if (progress.bound &&
@@ -250,7 +286,21 @@ class Storm {
       }
     }
     ASSERT_LE(holders, 1);
+    judge_copies(member);
     count_epochs();
+  }
+  // The instant of the copy is the read's: a leader that is elected later has committed nothing
+  // before.
+  void judge_copies(Member& member) {
+    SharedGroup& group = *member.group;
+    for (const Copy& copy : member.copies) {
+      if (!up(copy.node) || group.end_of(copy.node, copy.view) <= now().holder) continue;
+      ASSERT_EQ(copy.view.term, copy.newest) << "a copy of node " << copy.node;
+    }
+    if (!random_.chance(1, 4)) return;
+    const int node = any();
+    if (member.copies.size() >= 8) member.copies.erase(member.copies.begin());
+    if (up(node)) member.copies.push_back({node, group.replica(node).view, member.newest});
   }
   void count_epochs() {
     for (int i = 1; i <= size_; ++i) {
@@ -274,12 +324,14 @@ class Storm {
   Phase phase_ = Phase::all;
   std::uint64_t leaders_ = 0;
   std::uint64_t by_beats_ = 0;
+  std::uint64_t by_classes_ = 0;
   std::uint64_t let_go_ = 0;
   std::map<std::pair<int, int>, std::uint64_t> epochs_;
 };
 
 void storms(int groups, int size, std::uint64_t seeds, int steps) {
   std::uint64_t by_beats = 0;
+  std::uint64_t by_classes = 0;
   std::uint64_t leaders = 0;
   std::uint64_t let_go = 0;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
@@ -289,11 +341,13 @@ void storms(int groups, int size, std::uint64_t seeds, int steps) {
     if (testing::Test::HasFatalFailure()) return;
     ASSERT_TRUE(storm.settles());
     by_beats += storm.by_beats();
+    by_classes += storm.by_classes();
     leaders += storm.leaders();
     let_go += storm.let_go();
   }
   // Leases that no round of the group would carry any more.
   EXPECT_GT(by_beats, 5000U);
+  EXPECT_GT(by_classes, 1000U);
   EXPECT_GT(leaders, 700U);
   EXPECT_GT(let_go, 200U);
 }

@@ -178,7 +178,7 @@ TEST(Shared, AnIdleLeaderIsNotDeposedByALateInput) {
   processes.begin_beat(leader);
   for (const int other : group.others(leader)) {
     processes.hear(other, processes.beat_to(leader, other));
-    group.host(leader).promises().reply(group.peer_of(other),
+    group.host(leader).promises().reply(group.now(), group.peer_of(other),
                                         processes.reply(other, leader)->message);
   }
   group.tick(leader);

@@ -92,6 +92,71 @@ TEST(LeaseView, IsCopiedBeforeTheClockIsRead) {
   EXPECT_EQ(view.look(clock).state.term, Term(3));
 }
 
+constexpr raft::LeaseClassId kClass{7};
+
+LeaseState in_class(const LeaseState& state, raft::LeaseClassId lease_class = kClass) {
+  LeaseState rests = state;
+  rests.lease_class = lease_class;
+  return rests;
+}
+
+HolderInstant at(std::int64_t instant) {
+  return HolderInstant(lease::Duration(instant));
+}
+
+TEST(LeaseView, LastsAsLongAsItsClass) {
+  LeaseEnds ends;
+  LeaseView view;
+  view.rest_on(ends);
+  view.publish(in_class({Term(2), at(100), Index(9)}));
+  EXPECT_EQ(view.load().end, at(100)) << "nothing is known of the class yet";
+  ends.publish(kClass, at(90));
+  EXPECT_EQ(view.load().end, at(100));
+  ends.publish(kClass, at(300));
+  EXPECT_EQ(view.load().end, at(300));
+  EXPECT_EQ(view.readable_index(StillClock(299)), Index(9));
+  EXPECT_EQ(view.readable_index(StillClock(300)), std::nullopt);
+  ends.publish(raft::kLeaseClassMax, at(900));
+  EXPECT_EQ(view.load().end, at(300)) << "another class";
+  view.publish(in_class({Term(2), at(100), Index(9)}, raft::kLeaseClassMax));
+  EXPECT_EQ(view.load().end, at(900));
+}
+
+TEST(LeaseView, ALossTakesTheClassToo) {
+  LeaseEnds ends;
+  LeaseView view;
+  view.rest_on(ends);
+  ends.publish(kClass, at(300));
+  view.publish(in_class({Term(2), at(100), Index(9)}));
+  view.publish({Term(2), HolderInstant::earliest(), Index(9)});
+  EXPECT_EQ(view.readable_index(StillClock(0)), std::nullopt);
+}
+
+// Between the loads of a reader the writer takes the class away, and gives it back.
+TEST(LeaseView, TheEndOfAClassIsThatOfTheCopy) {
+  LeaseEnds ends;
+  ends.publish(kClass, at(1'000'000));
+  for (int moves = 1; moves <= 3; ++moves) {
+    for (int when = 1; when <= 4; ++when) {
+      LeaseView view;
+      view.rest_on(ends);
+      view.publish(in_class(state_of(1)));
+      std::uint64_t published = 1;
+      int steps = 0;
+      const LeaseState seen = LeaseViewSteps::load(view, [&] {
+        if (++steps != when) return;
+        for (int i = 0; i < moves; ++i) {
+          ++published;
+          view.publish(published % 2 == 1 ? in_class(state_of(published)) : state_of(published));
+        }
+      });
+      EXPECT_EQ(seen.term.value(), published);
+      EXPECT_EQ(seen.lease_class, published % 2 == 1 ? kClass : raft::kNoClass);
+      EXPECT_EQ(seen.end, published % 2 == 1 ? at(1'000'000) : state_of(published).end);
+    }
+  }
+}
+
 TEST(LeaseView, NoReaderWaitsForAWriterThatIsStopped) {
   constexpr int kStores = 4;
   for (int stopped_at = 0; stopped_at < kStores; ++stopped_at) {
@@ -200,6 +265,37 @@ TEST(LeaseView, ReadersNeverSeeTwoStatesMixedNorGoBack) {
   for (auto& reader : readers) reader.join();
   EXPECT_EQ(torn, (std::array<std::uint64_t, kReaders>{}));
   EXPECT_EQ(view.applied(), Index(kStates));
+}
+
+TEST(LeaseView, ReadersSeeTheEndsOfClassesGoOn) {
+  // The last ones are the first of another part of the table.
+  const std::vector<raft::LeaseClassId> classes = {raft::LeaseClassId(1), raft::LeaseClassId(4095),
+                                                   raft::LeaseClassId(4096)};
+  constexpr std::int64_t kMoves = 20'000;
+  LeaseEnds ends;
+  LeaseView view;
+  std::atomic<bool> over{false};
+  std::atomic<int> backwards{0};
+  std::thread reader([&] {
+    HolderInstant newest = HolderInstant::earliest();
+    while (!over.load()) {
+      const HolderInstant end = view.load().end;
+      if (end < newest) ++backwards;
+      newest = end;
+    }
+  });
+  view.rest_on(ends);
+  for (std::int64_t move = 1; move <= kMoves; ++move) {
+    const raft::LeaseClassId now = classes[static_cast<std::size_t>(move) * classes.size() /
+                                           (static_cast<std::size_t>(kMoves) + 1)];
+    ends.publish(now, at(move));
+    view.publish(in_class({Term(2), at(move), Index(9)}, now));
+    ends.publish(now, at(move + 1));
+  }
+  over = true;
+  reader.join();
+  EXPECT_EQ(backwards.load(), 0);
+  EXPECT_EQ(view.load().end, at(kMoves + 1));
 }
 
 TEST(LeaseView, PublishesWhatTheWriterDidBefore) {

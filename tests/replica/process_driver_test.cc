@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -103,6 +104,55 @@ class ProcessDrivers : public ::testing::Test, private net::Transport, private S
                                  raft::Incarnation(1), lease::Beat(1), {raft::Incarnation(1), 0}}));
     elect(group);
   }
+  /// Node 2 answers the newest beat, and what the group has sent to it. What follows is handled.
+  void answer(Rig& group, const lease::Epoch& epoch) {
+    const raft::ProcessBeatReply beat{raft::Incarnation(1), process_.promises().beats().newest(),
+                                      epoch};
+    for (Event& event : handle(group, message(2, beat))) {
+      group.handle(now_, std::move(event));
+      process_.handled(group.driver());
+    }
+    for (const Rig::Sent& sent : group.take_sent()) {
+      const auto* of_group = std::get_if<raft::Message>(&sent.message.payload);
+      if (of_group == nullptr || sent.to != raft::NodeId(2)) continue;
+      const auto* append = std::get_if<raft::AppendRequest>(of_group);
+      if (append == nullptr) continue;
+      raft::AppendReply reply;
+      reply.request_term = append->term;
+      reply.term = append->term;
+      reply.promised = true;
+      reply.round = append->round;
+      reply.matched = true;
+      reply.index = append->prev.index + append->entries.size();
+      if (append->bind) reply.bound = append->bind->epoch;
+      turn(group, 2, reply);
+    }
+  }
+  void come_to_rest(Rig& group, const lease::Epoch& epoch = {raft::Incarnation(1), 0}) {
+    for (int i = 0; i < 20; ++i) {
+      if (i > 3 && group.driver().core().lease_class() != raft::kNoClass) break;
+      pass(lease::Timing{}.heartbeat);
+      process_.finish(now_);
+      answer(group, epoch);
+      group.handle(now_, Tick{});
+      process_.handled(group.driver());
+      answer(group, epoch);
+    }
+    ASSERT_NE(group.driver().core().lease_class(), raft::kNoClass);
+  }
+  /// Its promise to node 2 rests on a beat.
+  void follow_bound(Rig& group) {
+    handle(group, message(2, beat()));
+    raft::AppendRequest append;
+    append.term = raft::Term(1);
+    append.lease = kD;
+    append.drift_ppm = lease::Timing{}.max_clock_drift_ppm;
+    append.bind = raft::BindRequest{lease::Beat(1), {raft::Incarnation(1), 0}};
+    turn(group, 2, append);
+    ASSERT_NE(group.driver().core().bound_to(), nullptr);
+    pass(milliseconds(1));
+    ASSERT_THAT(handle(group, message(2, beat())), IsEmpty());
+  }
   template <class Message>
   std::vector<raft::NodeId> receivers() const {
     std::vector<raft::NodeId> found;
@@ -117,7 +167,8 @@ class ProcessDrivers : public ::testing::Test, private net::Transport, private S
   lease::Now now_;
   std::vector<Rig::Sent> sent_;
   std::vector<Remembered> remembered_;
-  ProcessDriver process_{{process_of(1), lease::Timing{}, 10 * kD}, {}, *this, *this, now_};
+  /// One group elects at a time.
+  ProcessDriver process_{{process_of(1), lease::Timing{}, 10 * kD, 1}, {}, *this, *this, now_};
   std::vector<std::unique_ptr<Rig>> rigs_;
   std::map<Driver*, std::vector<Event>> following_;
 
@@ -188,7 +239,7 @@ TEST_F(ProcessDrivers, AnAnswerIsForTheGroupsThatAreLedHere) {
   EXPECT_THAT(follows(quiet), IsEmpty());
   const std::vector<Event> events = follows(leads);
   ASSERT_THAT(events, SizeIs(1)) << "for both";
-  EXPECT_TRUE(std::holds_alternative<BeatsAcknowledged>(events[0]));
+  EXPECT_TRUE(std::holds_alternative<PromisesMoved>(events[0]));
 }
 
 TEST_F(ProcessDrivers, TheMembersOfALaterGroupGetBeats) {
@@ -246,6 +297,134 @@ TEST_F(ProcessDrivers, TheEndOfAProcessIsForItAndForTheGroup) {
   const lease::Epoch before = process_.promises().support_of(process_of(2).uuid)->epoch();
   EXPECT_THAT(handle(group, PeerEnded{process_of(2)}), SizeIs(1));
   EXPECT_GT(process_.promises().support_of(process_of(2).uuid)->epoch(), before);
+}
+
+TEST_F(ProcessDrivers, OneGroupElectsAfterTheOther) {
+  Rig& first = add(1, {1, 2, 3});
+  Rig& second = add(2, {1, 2, 3});
+  const auto role = [](Rig& group) { return group.driver().core().role(); };
+  const auto tick = [this](Rig& group, Event event = Tick{}) {
+    group.handle(now_, std::move(event));
+    process_.handled(group.driver());
+  };
+  pass(2 * kD);
+  tick(first);
+  tick(second);
+  EXPECT_EQ(role(first), raft::Role::pre_candidate);
+  EXPECT_EQ(role(second), raft::Role::follower);
+  process_.finish(now_);
+  EXPECT_THAT(follows(second), IsEmpty());
+  EXPECT_GT(process_.next_deadline(), now_.promise);
+  // Another node is elected.
+  raft::AppendRequest append;
+  append.term = raft::Term(1);
+  append.lease = kD;
+  turn(first, 2, append);
+  EXPECT_EQ(role(first), raft::Role::follower);
+  process_.finish(now_);
+  EXPECT_EQ(process_.next_deadline(), raft::PromiseInstant::earliest());
+  std::vector<Event> events = follows(second);
+  ASSERT_THAT(events, SizeIs(1));
+  tick(second, std::move(events[0]));
+  EXPECT_EQ(role(second), raft::Role::pre_candidate);
+}
+
+// Without answers it would hold up the others for good.
+TEST_F(ProcessDrivers, AnElectionThatGetsNoAnswersIsInTheWayForAWhile) {
+  Rig& first = add(1, {1, 2, 3});
+  Rig& second = add(2, {1, 2, 3});
+  const auto tick = [this](Rig& group, Event event = Tick{}) {
+    group.handle(now_, std::move(event));
+    process_.handled(group.driver());
+  };
+  pass(2 * kD);
+  tick(first);
+  tick(second);
+  process_.finish(now_);
+  pass(raft::ProcessOptions{}.election_patience);
+  process_.finish(now_);
+  std::vector<Event> events = follows(second);
+  ASSERT_THAT(events, SizeIs(1));
+  tick(second, std::move(events[0]));
+  EXPECT_EQ(second.driver().core().role(), raft::Role::pre_candidate);
+  tick(first);
+  EXPECT_TRUE(first.driver().core().awaits_place()) << "it comes behind the second";
+}
+
+// It is not there to free its place.
+TEST_F(ProcessDrivers, AGroupThatIsRemovedLeavesItsPlace) {
+  Rig& first = add(1, {1, 2, 3});
+  Rig& second = add(2, {1, 2, 3});
+  pass(2 * kD);
+  for (Rig* const group : {&first, &second}) {
+    group->handle(now_, Tick{});
+    process_.handled(group->driver());
+  }
+  ASSERT_TRUE(second.driver().core().awaits_place());
+  first.handle(now_, Stop{});
+  process_.remove(first.driver());
+  process_.finish(now_);
+  EXPECT_THAT(follows(second), SizeIs(1));
+}
+
+TEST_F(ProcessDrivers, TheViewOfALeaderAtRestGoesOnWithoutATurn) {
+  Rig& group = add(1, {1, 2});
+  lead_bound(group);
+  come_to_rest(group);
+  const raft::HolderInstant before = group.view().load().end;
+  EXPECT_GT(before, now_.holder);
+  EXPECT_EQ(group.driver().next_deadline(), raft::PromiseInstant::never());
+  pass(lease::Timing{}.heartbeat);
+  process_.finish(now_);
+  const raft::ProcessBeatReply heard{
+      raft::Incarnation(1), process_.promises().beats().newest(), {raft::Incarnation(1), 0}};
+  EXPECT_THAT(handle(group, message(2, heard)), IsEmpty());
+  EXPECT_EQ(group.view().load().end, before + lease::Timing{}.heartbeat);
+}
+
+TEST_F(ProcessDrivers, ALeaderAtRestHasATurnWhenItsClassIsAboutToEnd) {
+  Rig& group = add(1, {1, 2});
+  lead_bound(group);
+  come_to_rest(group);
+  lease::Duration passed{0};
+  for (; passed < kD && follows(group).empty(); passed += milliseconds(10)) {
+    pass(milliseconds(10));
+    process_.finish(now_);
+  }
+  EXPECT_LT(passed, kD - lease::Timing{}.heartbeat);
+  EXPECT_GT(group.view().load().end, now_.holder + lease::Timing{}.heartbeat);
+}
+
+TEST_F(ProcessDrivers, AFollowerHasATurnWhenAnotherProcessOfItsLeadersNodeBeats) {
+  Rig& group = add(1, {1, 2});
+  follow_bound(group);
+  Event next = message(2, beat());
+  std::get<PeerMessageReceived>(next).from.process.incarnation = raft::Incarnation(2);
+  EXPECT_THAT(handle(group, std::move(next)), SizeIs(1));
+}
+
+TEST_F(ProcessDrivers, AFollowerHasATurnWhenTheSupportOfItsLeaderEnds) {
+  Rig& group = add(1, {1, 2});
+  follow_bound(group);
+  EXPECT_EQ(group.driver().core().next_deadline(), raft::PromiseInstant::never());
+  pass(2 * kD);
+  process_.finish(now_);
+  std::vector<Event> events = follows(group);
+  ASSERT_THAT(events, SizeIs(1));
+  group.handle(now_, std::move(events[0]));
+  EXPECT_LT(group.driver().core().next_deadline(), raft::PromiseInstant::never());
+}
+
+TEST_F(ProcessDrivers, ClassesThatNobodyRestsOnAreForgotten) {
+  Rig& group = add(1, {1, 2});
+  lead_bound(group);
+  for (std::uint64_t counter = 0; counter < 200; ++counter) {
+    come_to_rest(group, {raft::Incarnation(1), counter});
+  }
+  const auto& promises = dynamic_cast<raft::ProcessPromises&>(process_.promises());
+  EXPECT_LT(promises.classes(), 100U);
+  EXPECT_GT(group.driver().core().lease_class(), raft::LeaseClassId(150));
+  EXPECT_GT(group.view().load().end, now_.holder);
 }
 
 TEST_F(ProcessDrivers, MessagesOfAGroupPassThrough) {
