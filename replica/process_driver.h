@@ -47,7 +47,7 @@ class ProcessDriver {
   raft::SharedPromises& promises() { return promises_; }
   /// The driver of a group, which has this one's promises and has handled nothing yet. `places`,
   /// which lasts as long as the driver and knows its membership already: where its replicas are;
-  /// null: at the hosts of the same numbers. A turn of it is due at once.
+  /// null: at the hosts of the same numbers. The driver needs a turn at once.
   void add(Driver& driver, const Places* places = nullptr);
   /// It is stopped, and about to be destroyed: its members learn that it leads no more.
   void remove(Driver& driver);
