@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <variant>
 #include <vector>
 
 namespace leasehold::raft::test {
@@ -47,6 +48,13 @@ class Rest : public ::testing::Test {
   }
   /// After this many heartbeats nothing is under way any more.
   void come_to_rest() { beats(4 * exact().heartbeat); }
+
+  /// As a learner it asks for no votes, so its process never lets go.
+  void demote(int member) {
+    ASSERT_TRUE(std::holds_alternative<LogId>(
+        group.change(leader, with_learner(voters({1, 2, 3}), member))));
+    come_to_rest();
+  }
 
   static NodeId id_of(int id) { return NodeId(static_cast<std::uint64_t>(id)); }
 

@@ -62,12 +62,9 @@ TEST_F(Rest, OneThatWakesLateStandsOnTheBeatsBefore) {
   EXPECT_EQ(group.core(leader).lease_end(), end) << "what was promised before counts";
 }
 
-// As a learner it asks for no votes, so its process never lets go.
 TEST_F(Rest, AMemberThatAnswersAgainEndsTheRest) {
   const int member = group.others(leader)[0];
-  ASSERT_TRUE(
-      std::holds_alternative<LogId>(group.change(leader, with_learner(voters({1, 2, 3}), member))));
-  come_to_rest();
+  demote(member);
   group.isolate(member);
   ASSERT_TRUE(group.propose(leader, "x").has_value());
   beats(4 * kLease, {member});
@@ -98,9 +95,7 @@ TEST_F(Rest, ALeaderJoinsNoClassBeforeABeatOfItsOwn) {
 // Its process is stopped for a while, answers the beats that have waited, and has missed an append.
 TEST_F(Rest, AMemberThatAnswersLateEndsTheRest) {
   const int member = group.others(leader)[0];
-  ASSERT_TRUE(
-      std::holds_alternative<LogId>(group.change(leader, with_learner(voters({1, 2, 3}), member))));
-  come_to_rest();
+  demote(member);
   group.isolate(member);
   ASSERT_TRUE(group.propose(leader, "x").has_value());
   std::vector<Processes::Beat> waiting;
