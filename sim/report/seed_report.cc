@@ -16,7 +16,8 @@ std::string missing_coverage(const SeedReport& report, const SimOptions& options
   } else {
     // Where faults are frequent, clients give up more operations than are answered.
     need(report.operations.total() + report.operations_unknown >= 100, "100 operations");
-    need(report.operations.total() >= 50, "50 completed operations");
+    // Few, where the group has become one slow member that most clients do not ask.
+    need(report.operations.total() >= 25, "25 completed operations");
   }
   if (options.shape) {
     need(report.trial != TrialOutcome::none, "a verdict on its partition");
