@@ -67,7 +67,7 @@ void Driver::Impl::on(lease::Now now, PeerMessageReceived& event) {
 }
 
 void Driver::Impl::step(lease::Now now, const raft::Peer& from, raft::Message& message) {
-  if (context_.disk_full) {
+  if (context_.disk_full || context_.ports.storage.behind()) {
     raft::AppendRequest* append = std::get_if<raft::AppendRequest>(&message);
     if (append != nullptr) make_heartbeat(*append);
   }
@@ -78,7 +78,7 @@ void Driver::Impl::step(lease::Now now, const raft::Peer& from, raft::Message& m
   if (reply) sender_.replied(now, from.id, *reply);
 }
 
-/// Without space for entries an append is taken for what else it is: a prefix of an append is an
+/// Without room for entries an append is taken for what else it is: a prefix of an append is an
 /// append that the leader could have sent, and so is an empty one behind any entry that is
 /// committed. So the log does not grow, the leader is heard, and it is not made to look for the
 /// place where the logs agree, over and over.

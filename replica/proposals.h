@@ -113,7 +113,10 @@ class Proposals {
   void route(lease::Now now, Proposal& proposal);
   void forward(lease::Now now, Proposal& proposal);
   void queue(const Queued& queued, const Bytes& command);
-  bool overloaded() const { return uncommitted_bytes_ > context_.options.uncommitted_bytes_max; }
+  bool overloaded() const {
+    return uncommitted_bytes_ > context_.options.uncommitted_bytes_max ||
+           context_.ports.storage.behind();
+  }
   void refuse(const Queued& forward, wire::ForwardRefusal reason);
   /// Whose fate is decided once an entry of `term` is committed; by sequence.
   std::vector<Proposal*> sent_before(raft::Term term) const;

@@ -50,6 +50,7 @@ class GroupLog final : public Storage {
 
   void persist(raft::PersistBatch batch) override;
   void read(const ReadRequest& request) override;
+  bool behind() const override { return threads_.behind(); }
 
  private:
   const raft::Membership& confirmed() const;

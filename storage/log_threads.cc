@@ -82,6 +82,7 @@ void LogThreads::persist(std::shared_ptr<const Pending> pending) {
     pending_.push_back(std::move(pending));
     ++enqueued_;
     fits = pending_bytes_ <= options_.queue_bytes_max;
+    look_behind();
   }
   if (fits) {
     // Without the lock, or the writer would wake up to wait for it.
@@ -185,6 +186,12 @@ void LogThreads::written(std::size_t count, std::size_t bytes) {
   if (failure_) return;  // the queue is empty already
   pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(count));
   pending_bytes_ -= bytes;
+  look_behind();
+}
+
+/// Under mutex_.
+void LogThreads::look_behind() {
+  behind_.store(pending_bytes_ > options_.queue_bytes_max / 2, std::memory_order_relaxed);
 }
 
 void LogThreads::fail(Error error) {

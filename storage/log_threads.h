@@ -8,6 +8,7 @@
 #include <leasehold/storage/segment_store.h>
 #include <leasehold/storage/storage.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -52,6 +53,8 @@ class LogThreads {
   void read(raft::GroupId group, const ReadRequest& request);
   /// What persist() has taken, and how much of that is durable.
   std::pair<std::uint64_t, std::uint64_t> progress();
+  /// As Storage::behind(), of all groups.
+  bool behind() const { return behind_.load(std::memory_order_relaxed); }
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -67,6 +70,7 @@ class LogThreads {
   bool rest();
   bool idle();
   void written(std::size_t count, std::size_t bytes);
+  void look_behind();
   void fail(Error error);
   void deliver_failure();
   void deliver_persisted(const Waiting& waiting);
@@ -95,6 +99,8 @@ class LogThreads {
   // Under mutex_.
   PendingList pending_;  ///< what is being written stands in front
   std::size_t pending_bytes_ = 0;
+  /// Written under mutex_.
+  std::atomic<bool> behind_{false};
   std::uint64_t enqueued_ = 0;
   std::uint64_t finished_ = 0;  ///< of them
   std::deque<Read> reads_;

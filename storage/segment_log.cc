@@ -78,6 +78,9 @@ void SegmentLog::persist(raft::PersistBatch batch) {
 void SegmentLog::read(const ReadRequest& request) {
   impl_->log.read(request);
 }
+bool SegmentLog::behind() const {
+  return impl_->log.behind();
+}
 GroupLog& SegmentLog::group() {
   return impl_->log;
 }

@@ -38,9 +38,9 @@ struct SegmentLogOptions {
   raft::GroupId group;
   std::uint64_t cluster_id = 0;
   raft::NodeId id;  ///< of this node, above 0
-  /// Bytes that wait for the disk, bookkeeping included. Above this limit the log ends with
-  /// failed() (overloaded): the caller bounds its own appends well below it, so only a disk that
-  /// hangs leads to this.
+  /// Bytes that wait for the disk, bookkeeping included. Above half of this the log is behind():
+  /// its callers give it no commands and no entries. Above all of it the log ends with failed()
+  /// (overloaded): what one caller gives at once has to fit into the other half.
   std::size_t queue_bytes_max = 256U << 20U;
   /// What one sync covers at most; one batch may exceed it.
   std::size_t sync_bytes_max = 16U << 20U;
@@ -153,6 +153,7 @@ class SegmentLog final : public Storage {
 
   void persist(raft::PersistBatch batch) override;
   void read(const ReadRequest& request) override;
+  bool behind() const override;
 
   /// Syncs since open(). Any thread.
   std::uint64_t syncs() const;

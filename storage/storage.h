@@ -49,6 +49,9 @@ class Storage {
   /// waiting batches share one sync.
   virtual void persist(raft::PersistBatch batch) = 0;
   virtual void read(const ReadRequest& request) = 0;
+  /// So much waits for the disk that commands and entries should wait, too: the logs of all groups
+  /// that share the disk may fail with it. Any thread.
+  virtual bool behind() const { return false; }
 };
 
 }  // namespace leasehold::storage

@@ -117,6 +117,8 @@ class Rig : public net::Transport, public storage::Storage, public Applier, publ
   std::size_t writes_waiting() const { return writes_.size(); }
   const std::deque<raft::PersistBatch>& writes() const { return writes_; }
   const std::vector<storage::ReadRequest>& reads() const { return reads_; }
+  /// Its disk does not keep up, or does again.
+  void set_behind(bool behind) { behind_ = behind; }
   std::size_t reads_finished() const { return reads_finished_; }
   /// Makes the oldest `count` waiting batches durable and tells the driver of the last.
   void finish_writes(lease::Now now, std::size_t count) {
@@ -197,6 +199,7 @@ class Rig : public net::Transport, public storage::Storage, public Applier, publ
     writes_.push_back(std::move(batch));
   }
   void read(const storage::ReadRequest& request) override { reads_.push_back(request); }
+  bool behind() const override { return behind_; }
   void apply(std::vector<raft::Entry> entries) override {
     effect("apply");
     applies_.push_back(std::move(entries));
@@ -216,6 +219,7 @@ class Rig : public net::Transport, public storage::Storage, public Applier, publ
   std::vector<Sent> sent_;
   std::deque<raft::PersistBatch> writes_;
   std::vector<storage::ReadRequest> reads_;
+  bool behind_ = false;
   std::size_t reads_finished_ = 0;
   std::deque<std::variant<std::vector<raft::Entry>, raft::SnapshotId>> applies_;
   std::vector<raft::Event> events_;

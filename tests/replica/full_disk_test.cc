@@ -1,4 +1,4 @@
-// A node whose disk has no space left for the log.
+// A node whose disk has no space left for the log, or does not keep up.
 #include <leasehold/tests/replica/driver_cluster.h>
 
 #include <gtest/gtest.h>
@@ -118,6 +118,52 @@ TEST(FullDisk, FollowerKeepsItsPromisesAndItsLogAsItIs) {
   const raft::Index end = leader.driver().core().log().last_index();
   EXPECT_TRUE(cluster.advance_until([&] { return follower.driver().applied() == end; }));
   EXPECT_EQ(follower.machine().commands(), leader.machine().commands());
+}
+
+TEST(SlowDisk, ALeaderWhoseLogIsBehindTakesNoCommandsOfAnybody) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  Rig& follower = follower_of(cluster, leader);
+  cluster.settle();
+  leader.set_behind(true);
+  Answer<ProposeResult> own;
+  leader.handle(cluster.now(), propose(cluster, "a", own));
+  ASSERT_EQ(own.calls, 1);
+  EXPECT_EQ(own.value.status, ProposeStatus::dropped);
+  EXPECT_TRUE(own.value.overloaded);
+  EXPECT_EQ(own.value.disk_full_at, raft::kNobody);
+  Answer<ProposeResult> forwarded;
+  follower.handle(cluster.now(), propose(cluster, "b", forwarded));
+  cluster.settle();
+  ASSERT_EQ(forwarded.calls, 1);
+  EXPECT_TRUE(forwarded.value.overloaded);
+  EXPECT_TRUE(leader.leads());
+
+  leader.set_behind(false);
+  Answer<ProposeResult> taken;
+  leader.handle(cluster.now(), propose(cluster, "c", taken));
+  cluster.settle();
+  EXPECT_EQ(taken.value.status, ProposeStatus::committed);
+}
+
+TEST(SlowDisk, AFollowerWhoseLogIsBehindTakesNoEntriesAndKeepsItsPromises) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  Rig& follower = follower_of(cluster, leader);
+  cluster.advance(milliseconds(200));
+  const raft::Index last = follower.driver().core().log().last_index();
+  follower.set_behind(true);
+  for (int i = 0; i < 50; ++i) {
+    Answer<ProposeResult> answer;
+    leader.handle(cluster.now(), propose(cluster, "x", answer));
+    cluster.advance(milliseconds(100));
+    ASSERT_EQ(answer.value.status, ProposeStatus::committed) << "the other two are a quorum";
+  }
+  EXPECT_EQ(follower.driver().core().log().last_index(), last);
+  EXPECT_EQ(follower.driver().core().leader(), leader.id());
+  follower.set_behind(false);
+  const raft::Index end = leader.driver().core().log().last_index();
+  EXPECT_TRUE(cluster.advance_until([&] { return follower.driver().applied() == end; }));
 }
 
 }  // namespace

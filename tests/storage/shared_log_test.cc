@@ -123,6 +123,31 @@ TEST(SharedLog, OneSyncServesAllGroupsThatWait) {
   EXPECT_LE(log->syncs() - before, 3U);
 }
 
+// A disk that stalls under the writes of many groups must not end all of them.
+TEST(SharedLog, IsBehindForAllGroupsWhileMoreThanHalfOfItsQueueWaits) {
+  const auto history = std::make_shared<DiskHistory>();
+  SegmentLogOptions options = small_options();
+  options.queue_bytes_max = 100'000;
+  auto log = std::move(open_shared(history, options)).value();
+  Writer busy(GroupId(1), 5, Cuts::none);
+  Writer quiet(GroupId(2), 6, Cuts::none);
+  busy.open(*log);
+  quiet.open(*log);
+  EXPECT_FALSE(quiet.log().behind());
+  history->hold_syncs(true);
+  int batches = 0;
+  for (; batches < 1000 && !quiet.log().behind(); ++batches) busy.write(1);
+  EXPECT_GT(batches, 10);
+  EXPECT_LT(batches, 100);
+  EXPECT_TRUE(busy.log().behind());
+  quiet.write(3);  // what has to be written still is
+  history->hold_syncs(false);
+  busy.wait();
+  quiet.wait();
+  EXPECT_FALSE(quiet.log().behind());
+  EXPECT_FALSE(busy.sink().failure());
+}
+
 TEST(SharedLog, WhatABusyGroupLeavesBehindGoesAlthoughAQuietOneStandsAmongIt) {
   const auto history = std::make_shared<DiskHistory>();
   Writer quiet(GroupId(1), 8, Cuts::none);
