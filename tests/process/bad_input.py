@@ -9,7 +9,7 @@ from bad_nodes import attack_folders, attack_with_strangers
 from bad_peers import attack_peer_port
 from bad_settings import attack_settings
 from cluster import Background, Cluster, check, main
-from good_client import GoodClient
+from good_client import DiskProbe, GoodClient
 
 # Some of the good input is as large as it may be. A disk that takes longer than an election timeout
 # for that ends the leader's term, which is not the question here.
@@ -30,7 +30,8 @@ def run(options):
         victim = cluster.others(leader)[0]
         stayers = cluster.others(victim)
         term = leader.status()["term"]
-        good = [GoodClient(node, options.slack) for node in stayers]
+        disk = DiskProbe(cluster.folder)
+        good = [GoodClient(node, options.slack, disk) for node in stayers]
         with Background(good[0].step), Background(good[1].step):
             for part in PARTS:
                 if part not in parts:

@@ -1,5 +1,7 @@
 """A client that works while others misbehave, and complains about any error and any long wait."""
 
+import os
+import threading
 import time
 
 from cluster import check
@@ -7,14 +9,50 @@ from cluster import check
 # An answer that takes longer is a disturbance: time for a large value to reach the disks of others,
 # less than it takes to elect a leader.
 LONGEST_SECONDS = 2.5
+PROBE_PAUSE_SECONDS = 0.05
+
+
+class DiskProbe:
+    """How long the disk under `folder` lets a small write wait, by its own: machines share disks,
+    and one that stalls for seconds stalls every write of every node."""
+
+    def __init__(self, folder):
+        self._path = os.path.join(folder, "disk-probe")
+        self._lock = threading.Lock()
+        self._waits = []  # (begin, end), the newest last
+        self._begun = None
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self):
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        while True:
+            with self._lock:
+                self._begun = time.monotonic()
+            try:
+                os.pwrite(file, b"x" * 4096, 0)
+                os.fdatasync(file)
+            except OSError:
+                return  # the folder is gone: the test is over
+            with self._lock:
+                self._waits.append((self._begun, time.monotonic()))
+                self._begun = None
+                del self._waits[:-1000]
+            time.sleep(PROBE_PAUSE_SECONDS)
+
+    def longest_wait(self, begin, end):
+        """Of a write that was under way between these two."""
+        with self._lock:
+            waits = self._waits + ([(self._begun, end)] if self._begun is not None else [])
+        return max((min(there, end) - max(here, begin) for here, there in waits), default=0.0)
 
 
 class GoodClient:
     """Writes and reads back one key at one node. step() runs on a thread of its own."""
 
-    def __init__(self, node, slack):
+    def __init__(self, node, slack, disk):
         self._node = node
         self._limit = LONGEST_SECONDS * slack
+        self._disk = disk
         self._client = None
         self._rounds = 0
         self._longest = 0.0
@@ -31,7 +69,13 @@ class GoodClient:
     def _timed(self, *words):
         begun = time.monotonic()
         reply = self._client.call(*words)
-        seconds = time.monotonic() - begun
+        end = time.monotonic()
+        seconds = end - begun
+        if seconds >= self._limit:
+            of_the_disk = max(0.0, self._disk.longest_wait(begun, end))
+            print(f"{words[0]} at {self._node} took {seconds * 1000:.0f} ms; the disk alone held a "
+                  f"write of 4 KiB up for {of_the_disk * 1000:.0f} ms of these", flush=True)
+            seconds -= of_the_disk
         self._longest = max(self._longest, seconds)
         check(seconds < self._limit,
               f"{words[0]} at {self._node} took {seconds * 1000:.0f} ms")
