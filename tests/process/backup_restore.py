@@ -109,15 +109,21 @@ def backup_under_writes(options, cluster):
     taker = cluster.others(leader)[0]
     writers = [Writer(node) for node in cluster.nodes]
     with contextlib.ExitStack() as stack:
-        for writer in writers:
-            stack.enter_context(Background(writer.step))
-        wait_for("some writes", 60, lambda: all(writer.acknowledged > 400 for writer in writers))
+        backgrounds = [stack.enter_context(Background(writer.step)) for writer in writers]
+
+        def wait_for_writes(what, goals):
+            def reached():
+                for background in backgrounds:
+                    background.check()
+                return all(writer.acknowledged > goal for writer, goal in zip(writers, goals))
+            wait_for(what, 60, reached)
+
+        wait_for_writes("some writes", [400] * len(writers))
         # It is asked while it stands still, and lacks what the others acknowledged meanwhile.
         taker.pause()
-        aside = [writer for writer in writers if writer.node is not taker]
-        goals = [writer.acknowledged + 400 for writer in aside]
-        wait_for("writes beside it", 60, lambda: all(
-            writer.acknowledged > goal for writer, goal in zip(aside, goals)))
+        # Not for long: the write that waits there would end as unknown.
+        wait_for_writes("writes beside it", [
+            0 if writer.node is taker else writer.acknowledged + 50 for writer in writers])
         least = [writer.acknowledged for writer in writers]
         words = [options.binary, "backup", "--servers", servers_of(taker), "monday", "--json"]
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
@@ -126,8 +132,7 @@ def backup_under_writes(options, cluster):
             out = process.communicate(timeout=60)[0]
         check(process.returncode == DONE, f"backup ended with {process.returncode}")
         most = [writer.sent for writer in writers]
-        wait_for("writes behind the backup", 60, lambda: all(
-            writer.acknowledged > bound + 20 for writer, bound in zip(writers, most)))
+        wait_for_writes("writes behind the backup", [bound + 20 for bound in most])
     for writer in writers:
         writer.close()
     made = json.loads(out)
