@@ -107,7 +107,8 @@ class Host {
   /// Errors: invalid_argument (another replica is open), io.
   virtual Result<void> remove_group(raft::GroupId group, raft::NodeId replica) = 0;
 
-  /// Adds hosts, or gives them other addresses. One that is missing in `hosts` stays.
+  /// Adds hosts, or gives them other addresses. One that is missing in `hosts` stays. It does not
+  /// wait, so a completion may call it.
   virtual Result<void> set_hosts(const std::vector<Peer>& hosts) = 0;
   /// As Node::set_peer_security().
   virtual Result<void> set_peer_security(const net::PeerSecurity& security) = 0;

@@ -260,7 +260,8 @@ Result<void> HostShell::set_hosts(const std::vector<Peer>& hosts) {
       if (host.id != options_.id) addresses_[host.id] = host.address;
     }
   }
-  on_loop([this, &hosts] {
+  // Without waiting: a completion may call this.
+  loop_.post_task([this, hosts] {
     for (const Peer& host : hosts) {
       if (host.id == options_.id) continue;
       static_cast<void>(loop_.transport().set_peer({host.id, host.address}));

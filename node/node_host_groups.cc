@@ -52,6 +52,7 @@ Result<void> validate(const GroupOptions& options, const HostOptions& host) {
         "timing): give no less",
         options.timing.max_clock_drift_ppm, host.timing.max_clock_drift_ppm));
   }
+  if (auto limits = options.limits.validate(); !limits.ok()) return limits;
   return options.timing.validate();
 }
 

@@ -78,6 +78,7 @@ Result<void> validate_options(const NodeOptions& options) {
         "a witness cannot be an initial member: form the group without it, start the witness with "
         "the addresses of members to join, and add it");
   }
+  if (auto limits = options.limits.validate(); !limits.ok()) return limits;
   return options.timing.validate();
 }
 

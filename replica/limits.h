@@ -1,6 +1,7 @@
 // The limits of a replica.
 #pragma once
 
+#include <leasehold/base/result.h>
 #include <leasehold/lease/instant.h>
 
 #include <chrono>
@@ -62,6 +63,10 @@ struct Limits {
   std::size_t chunks_storing_max = 16;
   /// Callers that wait for a CutLog. Beyond it one is refused as overloaded.
   std::size_t cuts_waiting_max = 64;
+
+  /// Refuses, with its name, a limit under which a replica could do nothing, or would give its log
+  /// or a peer more at once than these take.
+  Result<void> validate() const;
 };
 
 }  // namespace leasehold::replica

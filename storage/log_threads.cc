@@ -48,11 +48,13 @@ void LogThreads::leave(raft::GroupId group) {
   }
   std::vector<std::uint64_t> tokens;
   {
-    const Lock lock(mutex_);
+    Lock lock(mutex_);
     for (const Read& read : reads_) {
       if (read.group == group) tokens.push_back(read.request.token);
     }
     std::erase_if(reads_, [group](const Read& read) { return read.group == group; });
+    // Its answer must not reach another replica of the group, which may be opened next.
+    written_.wait(lock, [&] { return reading_ != group; });
   }
   for (const std::uint64_t token : tokens) {
     deliver_read(group, token, Error{ErrorCode::stopped, "the log has stopped"});
@@ -280,16 +282,24 @@ void LogThreads::deliver_read(raft::GroupId group, std::uint64_t token,
   if (sink != sinks_.end()) sink->second->entries_read(token, std::move(entries));
 }
 
+template <class Answer>
+void LogThreads::answer_next(Lock& lock, const Answer& answer_to) {
+  const Read read = reads_.front();
+  reads_.pop_front();
+  reading_ = read.group;
+  lock.unlock();
+  deliver_read(read.group, read.request.token, answer_to(read));
+  lock.lock();
+  reading_.reset();
+  written_.notify_all();
+}
+
 void LogThreads::read_loop() {
   Lock lock(mutex_);
   for (;;) {
     read_wanted_.wait(lock, [this] { return !reads_.empty() || stopping_ || failure_; });
     if (failure_ || stopping_) break;
-    const Read read = reads_.front();
-    reads_.pop_front();
-    lock.unlock();
-    deliver_read(read.group, read.request.token, answer(read));
-    lock.lock();
+    answer_next(lock, [this](const Read& read) { return answer(read); });
   }
   // The writer may hang in the disk: a failure that another thread found is delivered here.
   if (failure_) {
@@ -300,11 +310,7 @@ void LogThreads::read_loop() {
   for (;;) {
     read_wanted_.wait(lock, [this] { return !reads_.empty() || stopping_; });
     if (reads_.empty()) return;
-    const Read read = reads_.front();
-    reads_.pop_front();
-    lock.unlock();
-    deliver_read(read.group, read.request.token, Error{ErrorCode::stopped, "the log has stopped"});
-    lock.lock();
+    answer_next(lock, [](const Read&) { return Error{ErrorCode::stopped, "the log has stopped"}; });
   }
 }
 

@@ -41,7 +41,8 @@ class LogThreads {
   /// The completions of the group go to `sink` from now on: also, at once, what the others have
   /// been told of the disk.
   void enter(raft::GroupId group, StorageSink& sink);
-  /// What the group has given to persist() is durable, or the log has failed. No more completions.
+  /// What the group has given to persist() is durable, or the log has failed, and its read that was
+  /// under way is answered. No more completions.
   void leave(raft::GroupId group);
   /// The writer's thread calls `sink` with the number of a write of what the process remembers, as
   /// soon as that is durable.
@@ -77,6 +78,8 @@ class LogThreads {
   void deliver_space(bool full);
   void deliver_read(raft::GroupId group, std::uint64_t token,
                     Result<std::vector<raft::Entry>> entries);
+  template <class Answer>
+  void answer_next(Lock& lock, const Answer& answer_to);
   void read_loop();
   Result<std::vector<raft::Entry>> answer(const Read& read);
 
@@ -94,7 +97,7 @@ class LogThreads {
 
   std::mutex mutex_;
   std::condition_variable write_wanted_;
-  std::condition_variable written_;
+  std::condition_variable written_;  ///< or a read has been answered
   std::condition_variable read_wanted_;
   // Under mutex_.
   PendingList pending_;  ///< what is being written stands in front
@@ -104,6 +107,7 @@ class LogThreads {
   std::uint64_t enqueued_ = 0;
   std::uint64_t finished_ = 0;  ///< of them
   std::deque<Read> reads_;
+  std::optional<raft::GroupId> reading_;  ///< whose read is under way
   std::optional<Error> failure_;
   bool stopping_ = false;
 

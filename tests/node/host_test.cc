@@ -349,6 +349,16 @@ TEST_F(HostTest, AClosedGroupAnswersItsCallers) {
   EXPECT_TRUE(host(leader).close_group(raft::GroupId(1)).ok()) << "again";
 }
 
+TEST_F(HostTest, ACompletionMayAddHosts) {
+  for (std::uint64_t id = 1; id <= 3; ++id) start_with(id, 1);
+  std::promise<bool> added;
+  host(1).status([this, &added](const HostStatus&) {
+    added.set_value(host(1).set_hosts({{raft::NodeId(4), all_[3].address}}).ok());
+  });
+  EXPECT_TRUE(added.get_future().get());
+  EXPECT_THAT(status(1).groups, ElementsAre(raft::GroupId(1)));
+}
+
 TEST_F(HostTest, WhatIsWrongIsSaid) {
   HostOptions lonely = options(1);
   lonely.hosts.clear();
@@ -365,6 +375,9 @@ TEST_F(HostTest, WhatIsWrongIsSaid) {
   unknown.members.push_back({raft::NodeId(9), raft::NodeId(9)});
   GroupOptions careless = group_options(1, 1);
   careless.timing.max_clock_drift_ppm = 1;
+  GroupOptions endless = group_options(1, 1);
+  endless.limits.uncommitted_bytes_max = std::size_t{1} << 30U;
+  EXPECT_THAT(try_open(1, endless).error().message, HasSubstr("limits.uncommitted_bytes_max"));
   EXPECT_THAT(try_open(1, careless).error().message, HasSubstr("max_clock_drift_ppm"));
   EXPECT_THAT(try_open(1, unknown).error().message, HasSubstr("host 9 is not among the hosts"));
   open(1, group_options(1, 1));

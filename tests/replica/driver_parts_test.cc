@@ -3,6 +3,7 @@
 #include <leasehold/replica/driver_context.h>
 #include <leasehold/replica/entry_cache.h>
 #include <leasehold/replica/forward_window.h>
+#include <leasehold/replica/limits.h>
 
 #include <gtest/gtest.h>
 
@@ -22,6 +23,25 @@ using raft::Term;
 
 raft::Entry entry(std::uint64_t index, std::size_t bytes) {
   return {{Term(1), Index(index)}, raft::EntryKind::command, Bytes(std::string(bytes, 'x'))};
+}
+
+TEST(Limits, NameTheOneThatCannotWork) {
+  EXPECT_TRUE(Limits().validate());
+  const auto problem = [](std::size_t Limits::*limit, std::size_t value) {
+    Limits limits;
+    limits.*limit = value;
+    const auto valid = limits.validate();
+    return valid ? std::string() : valid.error().message;
+  };
+  EXPECT_EQ(problem(&Limits::applies_max, 0), "limits.applies_max: 0; give at least 1");
+  EXPECT_EQ(problem(&Limits::snapshot_chunk_bytes, 0),
+            "limits.snapshot_chunk_bytes: 0; give 1 to 25165824");
+  EXPECT_EQ(problem(&Limits::command_bytes_max, 25'165'825),
+            "limits.command_bytes_max: 25165825; give 1 to 25165824");
+  EXPECT_EQ(problem(&Limits::uncommitted_bytes_max, 1U << 29U),
+            "limits.uncommitted_bytes_max: 536870912; give 1 to 100663296");
+  EXPECT_EQ(problem(&Limits::snapshot_window_bytes, 1000),
+            "limits.snapshot_window_bytes: 1000; it has to hold a chunk of 262144 bytes");
 }
 
 TEST(EntryCache, GivesAsMuchAsFitsButAtLeastOne) {

@@ -76,6 +76,12 @@ class DiskHistory {
     syncs_held_ = held;
     goes_on_.notify_all();
   }
+  /// From now on a read takes until this is called with false.
+  void hold_reads(bool held) {
+    const std::lock_guard lock(mutex_);
+    reads_held_ = held;
+    goes_on_.notify_all();
+  }
   void break_removal(bool broken = true) {
     const std::lock_guard lock(mutex_);
     removal_broken_ = broken;
@@ -83,6 +89,10 @@ class DiskHistory {
   std::uint64_t syncs_asked() const {
     const std::lock_guard lock(mutex_);
     return syncs_asked_;
+  }
+  std::uint64_t reads_asked() const {
+    const std::lock_guard lock(mutex_);
+    return reads_asked_;
   }
   std::uint64_t creations_asked() const {
     const std::lock_guard lock(mutex_);
@@ -113,6 +123,8 @@ class DiskHistory {
   bool creation_broken_ = false;
   bool creation_held_ = false;
   bool syncs_held_ = false;
+  bool reads_held_ = false;
+  std::uint64_t reads_asked_ = 0;
   std::condition_variable goes_on_;
   bool removal_broken_ = false;
   std::uint64_t syncs_asked_ = 0;
@@ -127,7 +139,9 @@ class CrashFile final : public DiskFile {
   }
   std::uint64_t size() const override { return size_; }
   Result<void> read(std::uint64_t offset, char* to, std::size_t bytes) const override {
-    const std::lock_guard lock(history_->mutex_);
+    std::unique_lock lock(history_->mutex_);
+    ++history_->reads_asked_;
+    history_->goes_on_.wait(lock, [this] { return !history_->reads_held_; });
     const auto found = history_->now_.find(name_);
     (found == history_->now_.end() ? history_->removed_.at(name_) : found->second)
         .copy(to, bytes, offset);

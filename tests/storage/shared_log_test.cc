@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <future>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 
 namespace leasehold::storage::testing {
 namespace {
@@ -146,6 +149,25 @@ TEST(SharedLog, IsBehindForAllGroupsWhileMoreThanHalfOfItsQueueWaits) {
   quiet.wait();
   EXPECT_FALSE(quiet.log().behind());
   EXPECT_FALSE(busy.sink().failure());
+}
+
+// Else the answer could reach the next replica of the group that is opened here.
+TEST(SharedLog, AGroupThatClosesWaitsForTheAnswerToItsRead) {
+  const auto history = std::make_shared<DiskHistory>();
+  auto log = std::move(open_shared(history)).value();
+  Writer writer(GroupId(1), 5, Cuts::none);
+  writer.open(*log);
+  writer.write(3);
+  writer.wait();
+  history->hold_reads(true);
+  const std::uint64_t asked = history->reads_asked();
+  writer.log().read({9, raft::Index(1), raft::Index(1), 1000});
+  while (history->reads_asked() == asked) std::this_thread::yield();
+  std::future<void> closed = std::async(std::launch::async, [&writer] { writer.close(); });
+  EXPECT_EQ(closed.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  history->hold_reads(false);
+  closed.wait();
+  EXPECT_TRUE(writer.sink().wait_read(9));
 }
 
 TEST(SharedLog, WhatABusyGroupLeavesBehindGoesAlthoughAQuietOneStandsAmongIt) {
