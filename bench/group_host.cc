@@ -173,10 +173,8 @@ std::string GroupHost::status() {
     ++leases;
     terms += look.state.term.value();
   }
-  return fmt::format(
-      R"({{"leased":{},"terms":{},"led":{},"at_rest":{},"messages":{},"syncs":{},"connected":{}}})",
-      leases, terms, status.led, status.at_rest, status.messages_sent, status.syncs,
-      status.connected.size());
+  return fmt::format(R"({{"leased":{},"terms":{},"led":{},"at_rest":{},"messages":{},"syncs":{}}})",
+                     leases, terms, status.led, status.at_rest, status.messages_sent, status.syncs);
 }
 
 /// `clients` in all, spread over the first `groups`; here those of the groups that this host leads.

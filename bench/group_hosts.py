@@ -1,23 +1,16 @@
 """Three hosts of many groups (group_host) on loopback, and what a benchmark asks and does to them."""
 
-import asyncio
 import json
 import os
 import pathlib
-import signal
 import subprocess
-import sys
-import threading
 import time
 
 import cluster as c
 from ports import free_port
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "process"))
-from frame_proxy import HEADER_BYTES, Frames, hello_from  # noqa: E402
+from proxy_process import ProxyProcess
 
 HOSTS = (1, 2, 3)
-READ_BYTES = 1 << 16
 
 
 class Host:
@@ -65,97 +58,33 @@ class Host:
             self.kill()
 
 
-class Relay:
-    """Stands before each host and carries every connection, unless the link between its two ends is
-    broken: then what is on its way waits. In a thread of its own."""
-
-    def __init__(self, places):
-        """`places`: by host the two ports, of the relay and of the host itself."""
-        self._places = places
-        self._broken = set()
-        self._loop = asyncio.new_event_loop()
-        self._whole = None
-        ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(ready,), daemon=True)
-        self._thread.start()
-        ready.wait()
-
-    def break_link(self, one, other):
-        self._on_loop(lambda: self._broken.add(frozenset((one, other))))
-
-    def mend(self):
-        def mend():
-            self._broken.clear()
-            self._whole.set()
-            self._whole.clear()
-        self._on_loop(mend)
-
-    def close(self):
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-
-    def _on_loop(self, do):
-        done = threading.Event()
-        self._loop.call_soon_threadsafe(lambda: (do(), done.set()))
-        done.wait()
-
-    def _run(self, ready):
-        asyncio.set_event_loop(self._loop)
-        self._whole = asyncio.Event()
-        for target, (port, _) in self._places.items():
-            async def accepted(reader, writer, target=target):
-                await self._connection(reader, writer, target)
-            self._loop.run_until_complete(asyncio.start_server(accepted, "127.0.0.1", port))
-        ready.set()
-        self._loop.run_forever()
-
-    async def _connection(self, reader, writer, target):
-        onward = None
-        try:
-            hello = await Frames(reader).next()
-            link = frozenset((hello_from(hello[HEADER_BYTES:]), target))
-            answers, onward = await asyncio.open_connection("127.0.0.1", self._places[target][1])
-            onward.write(hello)
-            await asyncio.gather(self._carry(reader, onward, link), self._carry(answers, writer, link))
-        except (OSError, EOFError, ValueError, IndexError):
-            pass  # as between any two hosts
-        finally:
-            for leg in (writer, onward):
-                if leg is not None:
-                    leg.close()
-
-    async def _carry(self, reader, writer, link):
-        while True:
-            data = await reader.read(READ_BYTES)
-            if not data:
-                raise EOFError
-            while link in self._broken:
-                await self._whole.wait()
-            writer.write(data)
-            await writer.drain()
-
-
 class Pool:
     """Three hosts, each with a replica of each group."""
 
-    def __init__(self, programs, folder, groups, deputy=None, relay=False):
+    def __init__(self, programs, folder, groups, deputy=None, links_break=False):
         self.groups = groups
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True)
         self._program = programs / "group_host"
         self._deputy = deputy
-        self._ports = {number: (free_port(), free_port() if relay else None) for number in HOSTS}
-        self.relay = Relay(self._ports) if relay else None
+        self._places = {}  # where the others reach each host, and where it listens
+        for number in HOSTS:
+            reached = place()
+            self._places[number] = reached, place() if links_break else reached
+        self._proxy = None
+        if links_break:
+            targets = {number: {"listen": reached, "forward": listens}
+                       for number, (reached, listens) in self._places.items()}
+            self._proxy = ProxyProcess(seed=1, targets=targets, sources={})
         self.hosts = {}
 
     def start(self, numbers=HOSTS):
         """Returns the seconds until every group has a lease."""
         began = time.monotonic()
         for number in numbers:
-            near, behind = self._ports[number]
             arguments = [self._program, "--id", number, "--dir", self.folder / f"host{number}", "--groups", self.groups,
-                         "--hosts", ",".join(f"127.0.0.1:{port}" for port, _ in self._ports.values()),
-                         "--listen", f"127.0.0.1:{behind or near}"]
+                         "--hosts", ",".join(reached for reached, _ in self._places.values()),
+                         "--listen", self._places[number][1]]
             if self._deputy is not None:
                 arguments += ["--deputy", self._deputy]
             self.hosts[number] = Host(number, arguments, self.folder)
@@ -187,8 +116,12 @@ class Pool:
     def kill(self, number):
         self.hosts.pop(number).kill()
 
-    def cpu_ns(self):
-        return c.cpu_ns([host.pid for host in self.hosts.values()])
+    def break_link(self, one, other):
+        """What is on its way waits until mend_link()."""
+        self._proxy.add((one, other), [(one, other), (other, one)], {"carries": False})
+
+    def mend_link(self, one, other):
+        self._proxy.remove((one, other))
 
     def pids(self):
         return [host.pid for host in self.hosts.values()]
@@ -196,8 +129,22 @@ class Pool:
     def stop(self):
         for host in self.hosts.values():
             host.stop()
-        if self.relay is not None:
-            self.relay.close()
+        self._end_proxy()
+
+    def end(self):
+        """At once, whatever state they are in."""
+        for host in self.hosts.values():
+            host.kill()
+        self._end_proxy()
+
+    def _end_proxy(self):
+        if self._proxy is not None:
+            self._proxy.close()
+            self._proxy = None
+
+
+def place():
+    return f"127.0.0.1:{free_port()}"
 
 
 def sum_of(states, name):
@@ -208,11 +155,3 @@ def footprint(pid):
     """Threads, open files (sockets among them), and resident bytes."""
     return {"threads": len(os.listdir(f"/proc/{pid}/task")), "files": len(os.listdir(f"/proc/{pid}/fd")),
             "bytes": c.resident_kib(pid) * 1024}
-
-
-def end_all(pools):
-    for pool in pools:
-        for host in pool.hosts.values():
-            if host.child.poll() is None:
-                host.child.send_signal(signal.SIGKILL)
-                host.child.wait()

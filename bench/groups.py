@@ -15,7 +15,7 @@ import tempfile
 import time
 
 import cluster as c
-from group_hosts import HOSTS, Pool, end_all, footprint, sum_of
+from group_hosts import HOSTS, Pool, footprint, sum_of
 from report import Report
 from stats import Histogram
 from sweeps import Noise, Series, say
@@ -46,8 +46,8 @@ class Run:
         self.report = report
         self.pools = []
 
-    def pool(self, groups, deputy=None, relay=False):
-        pool = Pool(self.options.programs, self.options.work / f"pool{len(self.pools)}", groups, deputy, relay)
+    def pool(self, groups, **how):
+        pool = Pool(self.options.programs, self.options.work / f"pool{len(self.pools)}", groups, **how)
         self.pools.append(pool)
         return pool
 
@@ -58,14 +58,15 @@ class Run:
         leases_s = pool.start()
         opened_s = max(host.opened_ms for host in pool.hosts.values()) / 1000
         pool.settle()
-        before, cpu, began = pool.ask("status"), pool.cpu_ns(), time.monotonic()
+        time.sleep(2 * LEASE_S)  # for the last that have changed their leader
+        before, cpu, began = pool.ask("status"), c.cpu_ns(pool.pids()), time.monotonic()
         time.sleep(self.options.rest_s)
         after, passed = pool.ask("status"), time.monotonic() - began
         prints = [footprint(pid) for pid in pool.pids()]
         found = {
             "opened": opened_s, "leases": leases_s,
             "messages": (sum_of(after, "messages") - sum_of(before, "messages")) / passed / len(HOSTS),
-            "core": 100 * (pool.cpu_ns() - cpu) / 1e9 / passed / len(HOSTS),
+            "core": 100 * (c.cpu_ns(pool.pids()) - cpu) / 1e9 / passed / len(HOSTS),
             **{name: max(one[name] for one in prints) for name in prints[0]}}
         say(f"  open after {opened_s:.2f} s, all leases after {leases_s:.2f} s; at rest a host sends "
             f"{found['messages']:.1f} messages a second, takes {found['core']:.2f} % of a core and "
@@ -162,16 +163,16 @@ class Run:
     def broken_link(self):
         groups = self.options.groups
         say(f"{groups} groups, and a link that breaks for two leases")
-        pool = self.pool(groups, relay=True)
+        pool = self.pool(groups, links_break=True)
         pool.start()
         pool.settle()
         longest = elections = 0.0
         for trial in range(self.options.trials):
             one, other = HOSTS[trial % 3], HOSTS[(trial + 1) % 3]
             before = sum_of(pool.ask("status"), "terms")
-            pool.relay.break_link(one, other)
+            pool.break_link(one, other)
             time.sleep(2 * LEASE_S)
-            pool.relay.mend()
+            pool.mend_link(one, other)
             mended = time.monotonic()
             # Until the first beats that come through again, the two sides know of no lapse.
             time.sleep(2 * HEARTBEAT_S)
@@ -246,7 +247,8 @@ def main():
         print(f"this run is worthless: {error}\nlogs are in {options.work}", file=sys.stderr)
         return 2
     finally:
-        end_all(run.pools)
+        for pool in run.pools:
+            pool.end()
     stolen = noise.stolen_percent()
     print(f"\n{report.table()}\n\n{report.goals()}\n\n{time.monotonic() - began:.0f} s; stolen processor time: "
           f"{stolen:.1f} %", flush=True)

@@ -64,8 +64,8 @@ struct Limits {
   /// Callers that wait for a CutLog. Beyond it one is refused as overloaded.
   std::size_t cuts_waiting_max = 64;
 
-  /// Refuses, with its name, a limit under which a replica could do nothing, or would give its log
-  /// or a peer more at once than these take.
+  /// Refuses a limit under which a replica could do nothing, and one under which it would give its
+  /// log or a peer more at once than they take. The error names it.
   Result<void> validate() const;
 };
 

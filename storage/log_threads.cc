@@ -54,7 +54,7 @@ void LogThreads::leave(raft::GroupId group) {
     }
     std::erase_if(reads_, [group](const Read& read) { return read.group == group; });
     // Its answer must not reach another replica of the group, which may be opened next.
-    written_.wait(lock, [&] { return reading_ != group; });
+    answered_.wait(lock, [&] { return reading_ != group; });
   }
   for (const std::uint64_t token : tokens) {
     deliver_read(group, token, Error{ErrorCode::stopped, "the log has stopped"});
@@ -291,7 +291,7 @@ void LogThreads::answer_next(Lock& lock, const Answer& answer_to) {
   deliver_read(read.group, read.request.token, answer_to(read));
   lock.lock();
   reading_.reset();
-  written_.notify_all();
+  answered_.notify_all();
 }
 
 void LogThreads::read_loop() {

@@ -97,7 +97,8 @@ class LogThreads {
 
   std::mutex mutex_;
   std::condition_variable write_wanted_;
-  std::condition_variable written_;  ///< or a read has been answered
+  std::condition_variable written_;
+  std::condition_variable answered_;  ///< a read
   std::condition_variable read_wanted_;
   // Under mutex_.
   PendingList pending_;  ///< what is being written stands in front

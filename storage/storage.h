@@ -49,8 +49,8 @@ class Storage {
   /// waiting batches share one sync.
   virtual void persist(raft::PersistBatch batch) = 0;
   virtual void read(const ReadRequest& request) = 0;
-  /// So much waits for the disk that commands and entries should wait, too: the logs of all groups
-  /// that share the disk may fail with it. Any thread.
+  /// More waits for the disk than should. Give it no commands and no entries until it has caught
+  /// up: above its limit it fails, with the logs of all groups that share the disk. Any thread.
   virtual bool behind() const { return false; }
 };
 

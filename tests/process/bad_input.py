@@ -32,7 +32,7 @@ def run(options):
         term = leader.status()["term"]
         disk = DiskProbe(cluster.folder)
         good = [GoodClient(node, options.slack, disk) for node in stayers]
-        with Background(good[0].step), Background(good[1].step):
+        with disk, Background(good[0].step), Background(good[1].step):
             for part in PARTS:
                 if part not in parts:
                     continue

@@ -25,12 +25,13 @@ import chaos_net
 import chaos_picture
 import control_build
 import power_cut
-from chaos_faults import Faults, ProxyProcess, in_thread
+from chaos_faults import Faults, in_thread
 from chaos_load import WORKLOADS
 from chaos_plan import CLASSES, Plan
 from chaos_watch import Violation, Watch
 from cluster import Cluster, Failed, Skipped, built, check, main, wait_for
 from machine_clock import Clock, VmClock
+from proxy_process import ProxyProcess
 
 # Logs are cut early, so that a node that was away needs a snapshot now and then.
 FLAGS = ["--log-level", "debug", "--command-timeout", "2s", "--session-idle-max", "1440m",
@@ -219,7 +220,10 @@ class Stretch:
             for node, vm_clock in vm_clocks.items():
                 node.flags += ["--vm-clock", vm_clock.path]
         if self.proxied:
-            self.proxy = ProxyProcess(self.network, self.seed)
+            places = self.network.places
+            self.proxy = ProxyProcess(
+                self.seed, {node: {"listen": place.peer, "forward": place.listen} for node, place in places.items()},
+                {node: self.network.proxy_source(node) for node in places})
         self.watch = Watch(self.cluster, self.story,
                            lambda node: node in self.faults.busy or self.faults.failed)
         self.faults = Faults(self.cluster, self.network, power, clocks, vm_clocks, self.proxy,

@@ -5,22 +5,17 @@ import asyncio
 import collections
 import contextlib
 import errno
-import json
 import os
 import signal
-import subprocess
-import sys
 import time
 
 from chaos_plan import LEADER, OF_A_PROCESS, PROXY_KINDS, STOPS
 from cluster import Failed, check
 from load import LOST
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 CGROUP_PERIOD_US = 100_000
 # Starving by hand, where there are no control groups: stopped for most of each period.
 HAND_PERIOD = 0.1
-PROXY_START_SECONDS = 10
 
 
 async def in_thread(function, *args):
@@ -60,50 +55,6 @@ class CpuGroup:
         if self.path is not None:
             with contextlib.suppress(OSError):
                 os.rmdir(self.path)
-
-
-class ProxyProcess:
-    """frame_proxy.py, and the commands to its links. Faults of one link at a time: the newest."""
-
-    def __init__(self, network, seed):
-        self._process = subprocess.Popen(
-            [sys.executable, "-B", os.path.join(HERE, "frame_proxy.py")], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True, start_new_session=True)
-        places = network.places
-        self._say({"seed": seed,
-                   "targets": {node: {"listen": place.peer, "forward": place.listen}
-                               for node, place in places.items()},
-                   "sources": {node: network.proxy_source(node) for node in places}})
-        check(self._process.stdout.readline() == "ready\n", "the proxy did not start")
-        self._faults = {}
-
-    def _say(self, value):
-        self._process.stdin.write(json.dumps(value) + "\n")
-        self._process.stdin.flush()
-
-    def add(self, token, pairs, values):
-        """Until remove(token). Where two faults meet, the newer one wins by name."""
-        self._faults[token] = pairs, values
-        self._tell(pairs)
-
-    def remove(self, token):
-        pairs, _ = self._faults.pop(token)
-        self._tell(pairs)
-
-    def _tell(self, pairs):
-        for source, target in pairs:
-            values = {}
-            for among, fault in self._faults.values():
-                if (source, target) in among:
-                    values.update(fault)
-            self._say({"from": source, "to": target, "set": values})
-
-    def close(self):
-        """What it did, by name."""
-        self._process.stdin.close()
-        text = self._process.stdout.read()
-        self._process.wait(PROXY_START_SECONDS)
-        return json.loads(text or "{}")
 
 
 class Faults:

@@ -6,7 +6,7 @@ by a rule of the router, so acknowledgements of TCP are lost too. Needs root.
 
 Loopback: all on 127.0.0.1, for machines that have no namespaces; only the proxy can cut here.
 
-In both, the proxy (frame_proxy.py) may stand between the nodes: their peers then have its
+In both, the proxy (bench/frame_proxy.py) may stand between the nodes: their peers then have its
 addresses.
 """
 

@@ -13,37 +13,42 @@ PROBE_PAUSE_SECONDS = 0.05
 
 
 class DiskProbe:
-    """How long the disk under `folder` lets a small write wait, by its own: machines share disks,
-    and one that stalls for seconds stalls every write of every node."""
+    """Measures how long the disk under `folder` lets a small write wait, without any node: a disk
+    that other machines share may stall for seconds, and every write of every node with it."""
 
     def __init__(self, folder):
         self._path = os.path.join(folder, "disk-probe")
         self._lock = threading.Lock()
         self._waits = []  # (begin, end), the newest last
         self._begun = None
-        threading.Thread(target=self._run, daemon=True).start()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join()
 
     def _run(self):
-        file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        while True:
-            with self._lock:
-                self._begun = time.monotonic()
-            try:
-                os.pwrite(file, b"x" * 4096, 0)
-                os.fdatasync(file)
-            except OSError:
-                return  # the folder is gone: the test is over
-            with self._lock:
-                self._waits.append((self._begun, time.monotonic()))
-                self._begun = None
-                del self._waits[:-1000]
-            time.sleep(PROBE_PAUSE_SECONDS)
+        with open(self._path, "wb", buffering=0) as file:
+            while not self._over.wait(PROBE_PAUSE_SECONDS):
+                with self._lock:
+                    self._begun = time.monotonic()
+                os.pwrite(file.fileno(), b"x" * 4096, 0)
+                os.fdatasync(file.fileno())
+                with self._lock:
+                    self._waits.append((self._begun, time.monotonic()))
+                    self._begun = None
+                    del self._waits[:-1000]
 
     def longest_wait(self, begin, end):
-        """Of a write that was under way between these two."""
+        """Of one write, as far as it lies between these two."""
         with self._lock:
             waits = self._waits + ([(self._begun, end)] if self._begun is not None else [])
-        return max((min(there, end) - max(here, begin) for here, there in waits), default=0.0)
+        return max([0.0] + [min(there, end) - max(here, begin) for here, there in waits])
 
 
 class GoodClient:
@@ -72,7 +77,7 @@ class GoodClient:
         end = time.monotonic()
         seconds = end - begun
         if seconds >= self._limit:
-            of_the_disk = max(0.0, self._disk.longest_wait(begun, end))
+            of_the_disk = self._disk.longest_wait(begun, end)
             print(f"{words[0]} at {self._node} took {seconds * 1000:.0f} ms; the disk alone held a "
                   f"write of 4 KiB up for {of_the_disk * 1000:.0f} ms of these", flush=True)
             seconds -= of_the_disk

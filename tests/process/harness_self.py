@@ -13,13 +13,15 @@ import types
 import xml.dom.minidom
 
 import chaos_picture
-import frame_proxy
 import resp
 from chaos_plan import CLASSES, Plan
 from chaos_watch import Claims, LogReader
 from cluster import Failed, built, check
 from disk import Shim
 from history import History, Ledger
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench"))
+import frame_proxy  # noqa: E402
 
 
 class FakeClient:

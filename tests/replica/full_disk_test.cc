@@ -18,6 +18,13 @@ Rig& follower_of(Cluster& cluster, const Rig& leader) {
   return cluster.node(leader.id() == raft::NodeId(1) ? 2 : 1);
 }
 
+void expect_it_takes_commands(Cluster& cluster, Rig& leader) {
+  Answer<ProposeResult> taken;
+  leader.handle(cluster.now(), propose(cluster, "taken", taken));
+  cluster.settle();
+  EXPECT_EQ(taken.value.status, ProposeStatus::committed);
+}
+
 TEST(FullDisk, LeaderRefusesCommandsAndServesReadsByItsLease) {
   Cluster cluster(3);
   Rig& leader = cluster.await_leader();
@@ -42,10 +49,7 @@ TEST(FullDisk, LeaderRefusesCommandsAndServesReadsByItsLease) {
   EXPECT_EQ(read.value.basis, raft::ReadBasis::lease);
 
   leader.handle(cluster.now(), StorageSpace{false});
-  Answer<ProposeResult> taken;
-  leader.handle(cluster.now(), propose(cluster, "b", taken));
-  cluster.settle();
-  EXPECT_EQ(taken.value.status, ProposeStatus::committed);
+  expect_it_takes_commands(cluster, leader);
 }
 
 TEST(FullDisk, TheStateMachinesDiskCountsAsTheLogs) {
@@ -62,10 +66,7 @@ TEST(FullDisk, TheStateMachinesDiskCountsAsTheLogs) {
   EXPECT_TRUE(leader.driver().disk_full()) << "one of the two is still full";
   leader.handle(cluster.now(), MachineSpace{false});
   EXPECT_FALSE(leader.driver().disk_full());
-  Answer<ProposeResult> taken;
-  leader.handle(cluster.now(), propose(cluster, "b", taken));
-  cluster.settle();
-  EXPECT_EQ(taken.value.status, ProposeStatus::committed);
+  expect_it_takes_commands(cluster, leader);
 }
 
 TEST(FullDisk, LeaderTellsAFollowerWhyItRefuses) {
@@ -140,10 +141,7 @@ TEST(SlowDisk, ALeaderWhoseLogIsBehindTakesNoCommandsOfAnybody) {
   EXPECT_TRUE(leader.leads());
 
   leader.set_behind(false);
-  Answer<ProposeResult> taken;
-  leader.handle(cluster.now(), propose(cluster, "c", taken));
-  cluster.settle();
-  EXPECT_EQ(taken.value.status, ProposeStatus::committed);
+  expect_it_takes_commands(cluster, leader);
 }
 
 TEST(SlowDisk, AFollowerWhoseLogIsBehindTakesNoEntriesAndKeepsItsPromises) {
