@@ -44,9 +44,10 @@
 //   70 expire_leases  {term u64}{count u32} and count times {id u64}{stamp u64}
 //   71 set_user       {name}{expected version u64}{rules: the rest}
 //   72 del_users      {count u32} and count times {name}
-//   73 act_as         {flag u8: others}{user}{a command of a type below 65 or 69: the rest}
+//   73 act_as         {flag u8: others}{user}{a command of a type below 68, or 69: the rest}
 //   74 compare_state  nothing
 //   75 report_state   {node u64}{index u64}{version u64}{kept: low u64, high u64}{stored: the same}
+//   76 load_at_most   {bytes u64}{a command of a type below 68, or 69 or 73: the rest}
 // where {key}, {value}, {from}, {prefix}, {name} are {length u32}{bytes}, and {keys} is {count u32}
 // and count times {key}. Numbers are big-endian, signed ones two's complement. Every byte is
 // accounted for: a command has exactly one encoding. fields() below says the same to the compiler.
@@ -209,6 +210,11 @@ void fields(Io& io, C& c, Tag<ActAs>) {
   io.flag(c.others);
   io.user(c.user);
   io.acted(c.command);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<LoadAtMost>) {
+  io.number(c.bytes);
+  io.limited(c.command);
 }
 template <class Io, class C>
 void fields(Io&, C&, Tag<CompareState>) {}
@@ -404,6 +410,7 @@ Result<Command> decode_command(std::string_view bytes) {
     case type_of(Tag<SetUser>()): return decode<SetUser, Command>(in);
     case type_of(Tag<DelUsers>()): return decode<DelUsers, Command>(in);
     case type_of(Tag<ActAs>()): return decode<ActAs, Command>(in);
+    case type_of(Tag<LoadAtMost>()): return decode<LoadAtMost, Command>(in);
     case type_of(Tag<CompareState>()): return decode<CompareState, Command>(in);
     case type_of(Tag<ReportState>()): return decode<ReportState, Command>(in);
     default: break;

@@ -36,6 +36,9 @@ inline constexpr std::size_t kOperationsMax = 65536;
 /// Value bytes that one command returns, and value bytes that one transaction writes.
 inline constexpr std::size_t kReplyBytesMax = std::size_t{64} << 20U;
 inline constexpr std::size_t kWrittenBytesMax = std::size_t{64} << 20U;
+/// Value bytes that a command loads (LoadAtMost); one that names few keys cannot exceed them.
+inline constexpr std::size_t kLoadedBytesMax = std::size_t{128} << 20U;
+inline constexpr std::size_t kFewKeys = kLoadedBytesMax / kValueBytesMax;
 /// Digits after the prefix of a sequential key: as many as the largest revision has. Pinned.
 inline constexpr std::size_t kSequenceDigits = 20;
 /// Leases that one command renews, lists or ends.
@@ -127,6 +130,15 @@ struct ActAs {
   std::string_view command;
 };
 
+/// Executes a command unless the values of the keys that it names have more than `bytes` bytes
+/// together, each key counted once; without it, few bytes of a command could keep every replica
+/// busy for hours. Result: that of the command. Errors: limit, and nothing was done.
+struct LoadAtMost {
+  std::uint64_t bytes = 0;
+  /// Encoded; one of those that ActAs executes, or ActAs.
+  std::string_view command;
+};
+
 /// Every replica notes the sum of its state as of this entry (Comparison). Result: Ok.
 struct CompareState {};
 /// A replica says what its state is, for all others. Result: Ok.
@@ -139,7 +151,8 @@ using Command =
                  RevokeLease, AttachKey, ExpireKey, DelEqual, SetSequential, WithNamedLease,
                  RenewNamed, Get, Exists, MGet, StrLen, GetRange, Size, LeaseInfo, LeaseList,
                  KeyLease, Transaction, OpenSession, CloseSession, TouchSession, ExpireSession,
-                 Once, ExpireLeases, SetUser, DelUsers, ActAs, CompareState, ReportState>;
+                 Once, ExpireLeases, SetUser, DelUsers, ActAs, LoadAtMost, CompareState,
+                 ReportState>;
 
 /// Errors: invalid_argument when a limit is broken; the message names it.
 Result<Bytes> encode_command(const Command& command);

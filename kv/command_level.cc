@@ -19,7 +19,7 @@ struct LevelNeeded {
   template <class C>
   raft::FeatureLevel operator()(const C&) const {
     return is_one_of<C, WithNamedLease, RenewNamed, SetUser, DelUsers, ActAs, CompareState,
-                     ReportState>
+                     ReportState, LoadAtMost>
                ? raft::kSettingsLevel
                : raft::kOldestLevel;
   }

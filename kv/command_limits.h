@@ -118,14 +118,26 @@ inline Result<void> check_carried(std::string_view command) {
   return {};
 }
 
-/// As check_carried(), of the command inside ActAs: it may also be one of the sessions of a user.
-inline Result<void> check_acted(std::string_view command) {
+/// The type of an encoded command; 0, which is no type: its bytes are too few, or of another
+/// format.
+inline std::uint8_t type_in(std::string_view command) {
   BigReader in(command);
   const bool known = in.u8() == kCommandFormat;
   const std::uint8_t type = in.u8();
+  return in.ok() && known ? type : std::uint8_t{0};
+}
+
+/// As check_carried(), of the command inside ActAs: it may also be one of the sessions of a user.
+inline Result<void> check_acted(std::string_view command) {
+  const std::uint8_t type = type_in(command);
   const bool of_session = type == type_of(Tag<OpenSession>()) ||
                           type == type_of(Tag<CloseSession>()) ||
                           type == type_of(Tag<TouchSession>()) || type == kOnceType;
-  return in.ok() && known && of_session ? Result<void>() : check_carried(command);
+  return of_session ? Result<void>() : check_carried(command);
+}
+
+/// As check_acted(), of the command inside LoadAtMost: it may also be ActAs.
+inline Result<void> check_limited(std::string_view command) {
+  return type_in(command) == type_of(Tag<ActAs>()) ? Result<void>() : check_acted(command);
 }
 }  // namespace leasehold::kv

@@ -120,6 +120,10 @@ class Reader {
     command = in_.take_rest();
     note(check_acted(command));
   }
+  void limited(std::string_view& command) {
+    command = in_.take_rest();
+    note(check_limited(command));
+  }
   void key(std::string_view& key) {
     key = in_.sized();
     note(check_key(key));

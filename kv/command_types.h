@@ -121,5 +121,8 @@ constexpr std::uint8_t type_of(Tag<CompareState>) {
 constexpr std::uint8_t type_of(Tag<ReportState>) {
   return 75;
 }
+constexpr std::uint8_t type_of(Tag<LoadAtMost>) {
+  return 76;
+}
 
 }  // namespace leasehold::kv

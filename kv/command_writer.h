@@ -98,6 +98,10 @@ class Writer {
     note(check_acted(command));
     to_.bytes(command);
   }
+  void limited(std::string_view command) {
+    note(check_limited(command));
+    to_.bytes(command);
+  }
   void key(std::string_view key) {
     note(check_key(key));
     to_.sized(key);

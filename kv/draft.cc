@@ -17,18 +17,24 @@ Result<std::optional<Value>> Draft::load(std::string_view key) {
   const auto known = loaded_.find(key);
   if (known != loaded_.end()) return known->second;
   auto loaded = backend_.load(key);
-  if (loaded) keep(key, loaded.value());
+  if (!loaded) return loaded;
+  if (auto kept = keep(key, loaded.value()); !kept) return kept.error();
   return loaded;
 }
 
-void Draft::keep(std::string_view key, const std::optional<Value>& value) {
+Result<void> Draft::keep(std::string_view key, const std::optional<Value>& value) {
   const std::size_t bytes = value ? value->bytes.size() : 0;
-  if (loaded_bytes_ + bytes > kKeptBytesMax) {
+  if (load_limit_ && loaded_bytes_ + bytes > *load_limit_) {
+    loads_too_much_ = true;
+    return Error{ErrorCode::invalid_argument, "the command loads too much"};
+  }
+  if (!load_limit_ && loaded_bytes_ + bytes > kKeptBytesMax) {
     loaded_.clear();
     loaded_bytes_ = 0;
   }
   loaded_bytes_ += bytes;
   loaded_.emplace(key, value);
+  return {};
 }
 
 void Draft::write(std::string_view key, Bytes bytes, const std::optional<Value>& old,

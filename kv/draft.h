@@ -33,6 +33,14 @@ class Draft {
   /// For a command that may name one key thousands of times: load() asks the backend once, as long
   /// as the values have at most kKeptBytesMax bytes together.
   void keep_loaded() { keeps_loaded_ = true; }
+  /// load() keeps all values, and fails when they have more bytes than this together. Call it
+  /// first.
+  void limit_loads(std::uint64_t bytes) {
+    keeps_loaded_ = true;
+    load_limit_ = bytes;
+  }
+  /// Whether load() failed for that reason.
+  bool loads_too_much() const { return loads_too_much_; }
   /// `old`: what load() gave. The key is attached to `lease`: either its present lease, or
   /// cannot_attach() has allowed it.
   void write(std::string_view key, Bytes bytes, const std::optional<Value>& old,
@@ -100,7 +108,7 @@ class Draft {
     grant::LeaseId ended{};  ///< the lease that it went with
   };
 
-  void keep(std::string_view key, const std::optional<Value>& value);
+  Result<void> keep(std::string_view key, const std::optional<Value>& value);
   grant::LeaseTable& leases();
   bool erase_ended(const grant::LeaseTable::Keys* keys, EventKind kind, grant::LeaseId id);
   void change(std::string_view key, bool existed, Change change);
@@ -112,7 +120,9 @@ class Draft {
   std::size_t written_bytes_ = 0;
   bool keeps_loaded_ = false;
   std::map<std::string, std::optional<Value>, std::less<>> loaded_;
-  std::size_t loaded_bytes_ = 0;             ///< of the values in loaded_
+  std::uint64_t loaded_bytes_ = 0;           ///< of the values in loaded_
+  std::optional<std::uint64_t> load_limit_;  ///< then loaded_bytes_ is at most this
+  bool loads_too_much_ = false;
   std::set<std::string, std::less<>> made_;  ///< a set: views of its strings stay valid
   /// The keys are views into the command, into what left the leases, or into what was made.
   std::map<std::string_view, Change> changes_;

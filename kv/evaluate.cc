@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -133,7 +134,8 @@ Bytes no_session(replica::SessionId id) {
 static_assert(kUserNameBytesMax <= grant::kLeaseOwnerBytesMax);
 static_assert(kUserNameBytesMax <= replica::kSessionOwnerBytesMax);
 
-/// Evaluates commands two levels deep: ActAs and Once call it again with what they carry.
+/// Evaluates commands three levels deep: LoadAtMost, ActAs and Once call it again with what they
+/// carry.
 class Evaluation {
  public:
   Evaluation(raft::Term term, Backend& backend, Sessions& sessions, Counters& counters)
@@ -149,8 +151,10 @@ class Evaluation {
   Result<Bytes> reply_to(const C& command) {
     Draft draft(backend_, counters_);
     draft.act_as(acting_);
+    if (load_limit_) draft.limit_loads(*load_limit_);
     draft.set_cause(cause_of(command));
     const auto reply = run(command, draft);
+    if (draft.loads_too_much()) return loads_too_much();
     if (!reply) return reply.error();
     // An error reply says that nothing was done.
     if (!std::holds_alternative<ErrorReply>(reply.value())) draft.commit();
@@ -211,6 +215,21 @@ class Evaluation {
     auto reply = execute(carried.value());
     acting_ = nullptr;
     return reply;
+  }
+
+  Result<Bytes> reply_to(const LoadAtMost& command) {
+    const auto carried = decode_command(command.command);
+    if (!carried) return undecodable(carried.error());
+    load_limit_ = command.bytes;
+    auto reply = execute(carried.value());
+    load_limit_.reset();
+    return reply;
+  }
+  Bytes loads_too_much() const {
+    return refused(ErrorKind::limit,
+                   fmt::format("nothing was done: the values of the keys that the command names "
+                               "have more than {} bytes together; name fewer of them at once",
+                               *load_limit_));
   }
 
   Result<Bytes> reply_to(const CompareState&) {
@@ -294,7 +313,9 @@ class Evaluation {
   Backend& backend_;
   Sessions& sessions_;
   Counters& counters_;
-  const ActAs* acting_ = nullptr;  ///< around the command that is executed
+  // Around the command that is executed.
+  const ActAs* acting_ = nullptr;
+  std::optional<std::uint64_t> load_limit_;
 };
 
 }  // namespace

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace leasehold::kv {
@@ -27,6 +29,9 @@ Reply key_exists(std::string text) {
 /// Exactly what the decimal form of a 64-bit integer looks like: no blanks, no plus, no leading
 /// zeros, no negative zero.
 std::optional<std::int64_t> parse_integer(std::string_view text) {
+  // A value of 16 MiB of digits is not read to its end.
+  constexpr std::size_t kLongest = std::numeric_limits<std::int64_t>::digits10 + 2;
+  if (text.size() > kLongest) return std::nullopt;
   const std::string_view digits = text.substr(!text.empty() && text[0] == '-' ? 1 : 0);
   if (digits.empty() || (digits[0] == '0' && text.size() > 1)) return std::nullopt;
   std::int64_t value = 0;
@@ -116,10 +121,16 @@ Result<Reply> run(const Del& del, Draft& draft) {
 Result<Reply> run(const DelEqual& del, Draft& draft) {
   if (del.keys.size() > 1) draft.keep_loaded();
   std::size_t count = 0;
+  // A key that is named thousands of times is compared once, however long its value is.
+  std::set<std::string_view> others;
   for (const std::string_view key : del.keys) {
     const auto loaded = draft.load(key);
     if (!loaded) return loaded.error();
-    if (!loaded.value() || loaded.value()->bytes.view() != del.value) continue;
+    if (!loaded.value() || others.find(key) != others.end()) continue;
+    if (loaded.value()->bytes.view() != del.value) {
+      others.insert(key);
+      continue;
+    }
     draft.erase(key, *loaded.value());
     ++count;
   }

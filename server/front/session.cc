@@ -1,6 +1,7 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/grant/ttl_warning.h>
 #include <leasehold/kv/command_level.h>
+#include <leasehold/kv/load_limit.h>
 #include <leasehold/server/front/acting.h>
 #include <leasehold/server/front/duration.h>
 #include <leasehold/server/front/gate.h>
@@ -403,27 +404,27 @@ void Session::propose(Bytes command, ReplyForm form, TransactionParts parts, boo
   const std::uint64_t number = take_place(PlaceKind::write, command.size());
   place(number).form = form;
   place(number).parts = std::move(parts);
-  if (user_.rights && acts_for_itself(*user_.rights)) {
-    auto acting = in_name_of(*user_.rights, std::move(command));
-    if (!acting) {
-      std::string reply;
-      append_error(reply, "ERR " + acting.error().message);
-      return fill(number, std::move(reply));
-    }
-    command = std::move(acting).value();
-  }
-  if (const std::string problem =
-          kv::refusal_below(command.view(), context_.node.lease_view().level());
-      !problem.empty()) {
-    count_refusal();
+  const auto refuse_place = [&](const std::string& problem) {
     std::string reply;
     append_error(reply, "ERR " + problem);
-    return fill(number, std::move(reply));
+    fill(number, std::move(reply));
+  };
+  if (user_.rights && acts_for_itself(*user_.rights)) {
+    auto acting = in_name_of(*user_.rights, std::move(command));
+    if (!acting) return refuse_place(acting.error().message);
+    command = std::move(acting).value();
   }
+  const raft::FeatureLevel level = context_.node.lease_view().level();
+  if (const std::string problem = kv::refusal_below(command.view(), level); !problem.empty()) {
+    count_refusal();
+    return refuse_place(problem);
+  }
+  auto limited = kv::limit_loads(command, level);
+  if (!limited) return refuse_place(limited.error().message);
   node::CallOptions options(context_.state.options.command_timeout);
   options.repeatable = repeatable;
   context_.node.propose(
-      std::move(command), options,
+      std::move(limited).value(), options,
       [weak = weak_from_this(), &executor = *context_.executor,
        number](replica::ProposeResult result) mutable {
         executor.post([weak = std::move(weak), number, result = std::move(result)] {

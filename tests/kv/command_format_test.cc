@@ -249,6 +249,10 @@ TEST(CommandFormat, ThoseOfUsersArePinned) {
             "00000003"
             "616e6e"
             "0125");
+  EXPECT_EQ(hex(encoded_text(LoadAtMost{258, size})),
+            "014c"
+            "0000000000000102"
+            "0125");
 }
 
 TEST(CommandFormat, ThoseOfTheTimeOfKeysArePinned) {

@@ -47,6 +47,7 @@ TEST(CommandLevel, WhatCameLaterNeedsTheLevelOfSettings) {
   EXPECT_EQ(needed(ReportState{}), raft::kSettingsLevel);
   const Bytes set = bytes_of(Set{"k", "v"});
   EXPECT_EQ(needed(ActAs{"ann", false, set.view()}), raft::kSettingsLevel);
+  EXPECT_EQ(needed(LoadAtMost{1, set.view()}), raft::kSettingsLevel);
   // Inside another command, too.
   const Bytes renewal = bytes_of(named);
   EXPECT_EQ(needed(once_with(renewal)), raft::kSettingsLevel);

@@ -223,6 +223,7 @@ TEST(CommandCodec, HostileBytesAreRefusedOrCanonical) {
       encoded_text(WithNamedLease{"name", AttachKey{grant::LeaseId(0), "key"}}),
       encoded_text(RenewNamed{{{grant::LeaseId(7), ""}, {grant::LeaseId(0), "name"}}}),
       encoded_text(Once{replica::SessionId(3), 4, 4, encoded_text(IncrBy{"counter", 5})}),
+      encoded_text(LoadAtMost{5, encoded_text(Del{{"a", "bc"}})}),
       encoded_text(Transaction{{{"key", 2}}, {Set{"k", "v"}, Size{}, Del{{"a", "b"}}}})};
   std::size_t accepted = 0;
   for (int round = 0; round < 200000; ++round) {

@@ -283,62 +283,6 @@ TEST(Fences, UsersDoNotMakeThemGrowWithoutEnd) {
   EXPECT_EQ(run(set("new")), "new") << "that of an earlier version has no limit";
 }
 
-/// Has one value under every key, and counts how often it is read.
-class CountsLoads final : public Backend {
- public:
-  Result<std::optional<Value>> load(std::string_view) override {
-    ++loads;
-    Value value;
-    value.bytes = Bytes(std::string(bytes, 'v'));
-    value.mod_revision = 1;
-    return std::optional<Value>(std::move(value));
-  }
-  void put(std::string_view, Value) override {}
-  void erase(std::string_view) override {}
-  Result<grant::FencingToken> fence(std::string_view) override { return grant::FencingToken(0); }
-  void put_fence(std::string_view, grant::FencingToken, bool) override {}
-  std::size_t fence_count() override { return 0; }
-  grant::LeaseTable& leases() override { return leases_; }
-  Users& users() override { return users_; }
-  void tell(const Revision&) override {}
-
-  std::size_t bytes = 1;
-  int loads = 0;
-
- private:
-  grant::LeaseTable leases_;
-  Users users_;
-};
-
-// One command of 330 KB that names a key of 16 MiB 65,535 times kept every replica busy for
-// minutes.
-TEST(Loads, AKeyThatOneCommandNamesOftenIsReadOnce) {
-  CountsLoads backend;
-  Sessions sessions;
-  Counters counters;
-  const auto loads_of = [&](const Command& command) {
-    backend.loads = 0;
-    EXPECT_TRUE(evaluate(encoded(command).view(), raft::Term(1), backend, sessions, counters).ok());
-    return backend.loads;
-  };
-  const std::vector<std::string_view> often(1000, "k");
-  EXPECT_EQ(loads_of(Exists{often}), 1);
-  DelEqual del;
-  del.keys = often;
-  del.value = "other";
-  EXPECT_EQ(loads_of(del), 1);
-  TransactionBuilder builder;
-  ASSERT_TRUE(builder.watch({"k", 1}));
-  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(builder.add(StrLen{"k"}));
-  ASSERT_TRUE(builder.add(Exists{often}));
-  backend.loads = 0;
-  EXPECT_TRUE(evaluate(builder.finish().view(), raft::Term(1), backend, sessions, counters).ok());
-  EXPECT_EQ(backend.loads, 1);
-  backend.bytes = (std::size_t{16} << 20U) + 1;
-  EXPECT_EQ(loads_of(Exists{{"a", "b", "c", "a", "b", "c"}}), 3);
-  EXPECT_EQ(loads_of(Exists{{"a", "b", "c", "d", "d"}}), 4) << "the newest stays";
-}
-
 INSTANTIATE_TEST_SUITE_P(Users, UsersContract, each_store(), name_of_store);
 
 TEST(UsersFormat, NamesAndRulesHaveLimits) {

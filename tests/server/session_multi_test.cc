@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <cstddef>
 #include <string>
+#include <vector>
 
 namespace leasehold::server {
 namespace {
@@ -56,6 +58,25 @@ TEST_F(QueuedHere, AreBounded) {
   EXPECT_EQ(send({"ECHO", half}), "+QUEUED\r\n");
   EXPECT_THAT(send({"ECHO", half}), AllOf(StartsWith("-ERR "), HasSubstr("outside of MULTI")));
   EXPECT_THAT(feed("EXEC\r\n"), StartsWith("-EXECABORT "));
+}
+
+// The values alone: 144 MiB, and a command that names them thousands of times is a few kilobytes.
+TEST_F(SessionTest, AWriteOfManyKeysLoadsABoundedPartOfTheStore) {
+  const std::string large(kv::kValueBytesMax, 'v');
+  std::vector<std::string> unlink = {"UNLINK"};
+  for (std::size_t i = 0; i <= kv::kFewKeys; ++i) {
+    unlink.push_back("k" + std::to_string(i));
+    ASSERT_EQ(write({"SET", unlink.back(), large}), "+OK\r\n");
+  }
+  const auto refused = StartsWith("-ERR nothing was done: the values of the keys that the command");
+  EXPECT_THAT(write(unlink), refused);
+  feed("MULTI\r\n");
+  for (std::size_t i = 0; i <= kv::kFewKeys; ++i) send({"STRLEN", unlink[i + 1]});
+  EXPECT_EQ(send({"EXEC"}), "");
+  node_.commit_all();
+  EXPECT_THAT(pump(), refused);
+  unlink.pop_back();
+  EXPECT_EQ(write(unlink), ":8\r\n");
 }
 
 class QueuedMemory : public SessionTest {
