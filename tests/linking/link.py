@@ -195,21 +195,18 @@ def build_types(options):
             if "-Werror" in file.read():
                 sys.exit(f"build type {kind or 'none'}: a warning is an error, which is for our presets alone")
         print(run(["cmake", "--build", build, "--target", "leasehold_lease"]).splitlines()[-1])
-    # Where a warning is an error: the tests run in "dev", and a compiler that optimizes more warns of more. This room
-    # moves every message, and stands on those that define them.
-    build = os.path.join(options.work, "build_types", "release")
-    run(["cmake", "--preset", "release", "-S", options.source, "-B", build, f"-DCMAKE_CXX_COMPILER={options.cxx}",
-         "-DLEASEHOLD_BATCHES=ON", "-DLEASEHOLD_PCH=OFF", "-DLEASEHOLD_BUILD_TESTS=OFF", "-DLEASEHOLD_BUILD_BENCH=OFF"])
-    print(run(["cmake", "--build", build, "--target", "leasehold_replica"]).splitlines()[-1])
 
 
 def add_subdirectory(options):
     """Compiles each example against the tree. The library is the one that find_package links, compiled a second
-    time: one example is linked and run, and with --full all are."""
+    time: one example is linked and run, and with --full all are. That is built as the preset "release" builds, where a
+    warning is an error: the tests run in "dev", and a compiler that optimizes more warns of more."""
     for example in COMPONENT:
         whole = options.full or example == "bare_core"
+        release = ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG", "-DLEASEHOLD_WERROR=ON"]
         build = with_cmake(options, "add_subdirectory", example,
                            f"-DLEASEHOLD_SOURCE={os.path.realpath(options.source)}", "-DLEASEHOLD_BATCHES=ON",
+                           *(release if whole else []),
                            target=None if whole else f"CMakeFiles/{example}.dir/main.cc.o")
         if whole:
             try_out(options, example, os.path.join(build, example))
