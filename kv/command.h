@@ -114,7 +114,8 @@ struct SetUser {
   std::uint64_t expected = 0;
   std::string_view rules;  ///< kUserRulesBytesMax bytes at most
 };
-/// Removes users, all in one revision. Result: Integer, how many of them there were.
+/// Removes users, all in one revision. Result:
+/// Integer, how many of them there were.
 struct DelUsers {
   std::vector<std::string_view> names;
 };
@@ -141,7 +142,8 @@ struct LoadAtMost {
 
 /// Every replica notes the sum of its state as of this entry (Comparison). Result: Ok.
 struct CompareState {};
-/// A replica says what its state is, for all others. Result: Ok.
+/// A replica says what its state is, for all others. Result: Ok; Nil: another node has sent it, and
+/// nobody heard it.
 struct ReportState {
   StateReport report;
 };

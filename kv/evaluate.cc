@@ -138,8 +138,8 @@ static_assert(kUserNameBytesMax <= replica::kSessionOwnerBytesMax);
 /// carry.
 class Evaluation {
  public:
-  Evaluation(raft::Term term, Backend& backend, Sessions& sessions, Counters& counters)
-      : term_(term), backend_(backend), sessions_(sessions), counters_(counters) {}
+  Evaluation(const replica::Command& of, Backend& backend, Sessions& sessions, Counters& counters)
+      : of_(of), backend_(backend), sessions_(sessions), counters_(counters) {}
 
   Result<Bytes> execute(const Command& command) {
     return std::visit([this](const auto& c) { return reply_to(c); }, command);
@@ -196,7 +196,7 @@ class Evaluation {
 
   Result<Bytes> reply_to(const ExpireLeases& command) {
     // The leader of another term has renewed leases without a word in the log.
-    if (command.term != term_) return encode_reply(integer(0));
+    if (command.term != of_.id.term) return encode_reply(integer(0));
     Draft draft(backend_, counters_);
     std::size_t count = 0;
     for (const SeenLease& seen : command.leases) {
@@ -237,6 +237,8 @@ class Evaluation {
     return encode_reply(Ok{});
   }
   Result<Bytes> reply_to(const ReportState& command) {
+    // A member that reports in the names of others could make a majority that differs.
+    if (command.report.node != of_.origin) return encode_reply(Nil{});
     backend_.hear(command.report);
     return encode_reply(Ok{});
   }
@@ -309,7 +311,7 @@ class Evaluation {
     LEASEHOLD_UNREACHABLE();
   }
 
-  const raft::Term term_;
+  const replica::Command& of_;  ///< what came from the log
   Backend& backend_;
   Sessions& sessions_;
   Counters& counters_;
@@ -320,11 +322,11 @@ class Evaluation {
 
 }  // namespace
 
-Result<Bytes> evaluate(std::string_view command, raft::Term term, Backend& backend,
-                       Sessions& sessions, Counters& counters) {
-  const auto decoded = decode_command(command);
+Result<Bytes> evaluate(const replica::Command& command, Backend& backend, Sessions& sessions,
+                       Counters& counters) {
+  const auto decoded = decode_command(command.bytes);
   if (!decoded) return undecodable(decoded.error());
-  return Evaluation(term, backend, sessions, counters).execute(decoded.value());
+  return Evaluation(command, backend, sessions, counters).execute(decoded.value());
 }
 
 }  // namespace leasehold::kv

@@ -49,11 +49,11 @@ struct Counters {
   std::uint64_t keys = 0;      ///< keys that exist
 };
 
-/// Decodes and runs one command, an entry of `term`. A command that changes something raises
+/// Decodes and runs one command of the log. A command that changes something raises
 /// counters.revision by one, and everything that it writes carries that revision. Returns the
 /// reply, encoded. If the reply names a broken rule, nothing was changed but perhaps a session. An
 /// error is the backend's: no key was changed, and the store must not continue.
-Result<Bytes> evaluate(std::string_view command, raft::Term term, Backend& backend,
-                       Sessions& sessions, Counters& counters);
+Result<Bytes> evaluate(const replica::Command& command, Backend& backend, Sessions& sessions,
+                       Counters& counters);
 
 }  // namespace leasehold::kv

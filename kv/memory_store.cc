@@ -135,7 +135,7 @@ class MemoryStore::Impl final : public Backend {
   Bytes run(const replica::Command& command) {
     Counters counters{revision_.load(std::memory_order_relaxed),
                       keys_.load(std::memory_order_relaxed)};
-    auto reply = evaluate(command.bytes, command.id.term, *this, sessions_, counters);
+    auto reply = evaluate(command, *this, sessions_, counters);
     LEASEHOLD_ASSERT(reply.ok());  // memory does not fail
     install(counters);
     // After the keys: a reader that sees the end of a lease also sees that its keys are gone.

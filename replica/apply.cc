@@ -42,7 +42,9 @@ Result<AppliedEntries> apply_entries(const std::vector<raft::Entry>& entries, ra
       own.push_back(mine);
     }
     // The view stays valid: the entry owns the payload.
-    if (for_machine) commands.push_back({entry.id, envelope.command.view()});
+    if (for_machine) {
+      commands.push_back({entry.id, envelope.command.view(), envelope.origin});
+    }
   }
   const raft::Index last = entries.back().id.index;
   std::vector<Bytes> results = machine.apply(commands, last);

@@ -18,6 +18,9 @@ namespace leasehold::replica {
 struct Command {
   raft::LogId id;
   std::string_view bytes;  ///< as proposed; valid during the call
+  /// The node whose caller proposed it, as the leader that took it knows its peers: a command
+  /// cannot be forwarded in another node's name.
+  raft::NodeId origin = raft::kNobody;
 };
 
 /// The state of a state machine at one instant, as a sequence of bytes that never changes, even

@@ -96,7 +96,7 @@ std::vector<Bytes> RocksdbStore::Impl::apply(const std::vector<replica::Command>
     LEASEHOLD_ASSERT(command.id.index > previous);
     previous = command.id.index;
     if (failed) break;
-    auto reply = evaluate(command.bytes, command.id.term, *this, database.sessions_, counters);
+    auto reply = evaluate(command, *this, database.sessions_, counters);
     database.leases_.end_step();
     if (reply) {
       replies.push_back(std::move(reply).value());

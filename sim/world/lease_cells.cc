@@ -72,7 +72,7 @@ Bytes LeaseCells::apply(raft::Term term, std::string_view command,
   Backend backend(*this, told);
   kv::Sessions none;
   kv::Counters counters{revision, cells.size()};
-  auto reply = kv::evaluate(command, term, backend, none, counters);
+  auto reply = kv::evaluate({{term, raft::Index()}, command}, backend, none, counters);
   LEASEHOLD_ASSERT(reply.ok());
   LEASEHOLD_ASSERT(counters.keys == cells.size());
   revision = counters.revision;

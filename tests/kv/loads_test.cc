@@ -53,7 +53,7 @@ TEST(Loads, AKeyThatOneCommandNamesOftenIsReadOnce) {
   Counters counters;
   const auto loads_of = [&](const Command& command) {
     backend.loads = 0;
-    EXPECT_TRUE(evaluate(encoded(command).view(), raft::Term(1), backend, sessions, counters).ok());
+    EXPECT_TRUE(evaluate(first_of(encoded(command)), backend, sessions, counters).ok());
     return backend.loads;
   };
   const std::vector<std::string_view> often(1000, "k");
@@ -67,7 +67,7 @@ TEST(Loads, AKeyThatOneCommandNamesOftenIsReadOnce) {
   for (int i = 0; i < 1000; ++i) ASSERT_TRUE(builder.add(StrLen{"k"}));
   ASSERT_TRUE(builder.add(Exists{often}));
   backend.loads = 0;
-  EXPECT_TRUE(evaluate(builder.finish().view(), raft::Term(1), backend, sessions, counters).ok());
+  EXPECT_TRUE(evaluate(first_of(builder.finish()), backend, sessions, counters).ok());
   EXPECT_EQ(backend.loads, 1);
   backend.bytes = (std::size_t{16} << 20U) + 1;
   EXPECT_EQ(loads_of(Exists{{"a", "b", "c", "a", "b", "c"}}), 3);
@@ -78,8 +78,8 @@ class LimitedLoads : public ::testing::Test {
  protected:
   std::string run(const Command& command, std::uint64_t bytes) {
     const Bytes carried = encoded(command);
-    const auto reply = evaluate(encoded(LoadAtMost{bytes, carried.view()}).view(), raft::Term(1),
-                                backend_, sessions_, counters_);
+    const Bytes limited = encoded(LoadAtMost{bytes, carried.view()});
+    const auto reply = evaluate(first_of(limited), backend_, sessions_, counters_);
     EXPECT_TRUE(reply.ok());
     return text(reply.value());
   }

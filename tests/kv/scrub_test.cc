@@ -187,11 +187,30 @@ TEST_F(Scrub, ReportsComeThroughTheLog) {
   const auto point = *store_->comparison().newest();
   const std::vector<raft::NodeId> voters = {raft::NodeId(1), raft::NodeId(2), raft::NodeId(3)};
   StateReport report{raft::NodeId(2), point.index, kSumVersion, {1, 2}, {1, 2}};
-  apply(*store_, 2, {encoded(ReportState{report})});
+  apply(*store_, 2, {encoded(ReportState{report})}, raft::NodeId(2));
   report.node = raft::NodeId(3);
-  apply(*store_, 3, {encoded(ReportState{report})});
+  EXPECT_EQ(apply(*store_, 3, {encoded(ReportState{report})}, raft::NodeId(3)).at(0), "OK");
   EXPECT_EQ(store_->comparison().judge(raft::NodeId(1), voters).verdict,
             Comparison::Verdict::differs);
+}
+
+// One member that lies could make every other one distrust itself, for good.
+TEST_F(Scrub, ANodeReportsForItselfAlone) {
+  apply(*store_, 1, {encoded(CompareState{})});
+  const auto point = *store_->comparison().newest();
+  const std::vector<raft::NodeId> voters = {raft::NodeId(1), raft::NodeId(2), raft::NodeId(3)};
+  std::uint64_t index = 2;
+  for (const raft::NodeId named : voters) {
+    const StateReport report{named, point.index, kSumVersion, {1, 2}, {1, 2}};
+    const bool own = named == raft::NodeId(2);
+    EXPECT_EQ(apply(*store_, index++, {encoded(ReportState{report})}, raft::NodeId(2)).at(0),
+              own ? "OK" : "nil");
+  }
+  const auto judged = store_->comparison().judge(raft::NodeId(1), voters);
+  EXPECT_EQ(judged.verdict, Comparison::Verdict::open) << "two of three have not said a word";
+  const StateReport damage{raft::NodeId(1), point.index, kSumVersion, {1, 2}, {3, 4}};
+  apply(*store_, index, {encoded(ReportState{damage})}, raft::NodeId(2));
+  EXPECT_EQ(store_->comparison().damage(damage), Comparison::Damage::unheard);
 }
 
 TEST_F(Scrub, AStoreOfABuildWithoutSumsGetsOne) {

@@ -49,12 +49,13 @@ inline std::string text(const Bytes& bytes) {
   return "error " + std::to_string(static_cast<int>(error.kind)) + ": " + error.text;
 }
 
-/// Applies `commands` at index first, first + 1 ... as one run.
+/// Applies `commands` of `origin` at index first, first + 1 ... as one run.
 inline std::vector<std::string> apply(Store& store, std::uint64_t first,
-                                      const std::vector<Bytes>& commands) {
+                                      const std::vector<Bytes>& commands,
+                                      raft::NodeId origin = raft::NodeId(1)) {
   std::vector<replica::Command> run;
   for (std::size_t i = 0; i < commands.size(); ++i) {
-    run.push_back({{raft::Term(1), raft::Index(first + i)}, commands[i].view()});
+    run.push_back({{raft::Term(1), raft::Index(first + i)}, commands[i].view(), origin});
   }
   std::vector<std::string> out;
   for (const Bytes& reply : store.apply(run, raft::Index(first + commands.size() - 1))) {

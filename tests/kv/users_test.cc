@@ -240,6 +240,10 @@ TEST_P(UsersContract, FencesAreCounted) {
   EXPECT_EQ(other->fences(), 2U);
 }
 
+replica::Command first_of(const Bytes& command) {
+  return {{raft::Term(1), raft::Index(1)}, command.view()};
+}
+
 /// As many fences as there may be.
 class FullOfFences final : public Backend {
  public:
@@ -269,7 +273,7 @@ TEST(Fences, UsersDoNotMakeThemGrowWithoutEnd) {
   counters.revision = 9;
   const auto run = [&](const Command& command) {
     backend.written_.clear();
-    EXPECT_TRUE(evaluate(encoded(command).view(), raft::Term(1), backend, sessions, counters).ok());
+    EXPECT_TRUE(evaluate(first_of(encoded(command)), backend, sessions, counters).ok());
     return backend.written_;
   };
   const auto set = [](std::string_view key) {

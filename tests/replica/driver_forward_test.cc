@@ -34,6 +34,25 @@ TEST(Driver, FollowerForwardsAndAnswersFromItsOwnApply) {
   EXPECT_EQ(follower.machine().commands(), (std::vector<std::string>{"from afar"}));
 }
 
+// The sender of a forwarded command is who the connection has proven, and not what the message
+// says.
+TEST(Driver, TheStateMachineKnowsWhoseCommandItIs) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  Rig& follower = cluster.node(leader.id() == raft::NodeId(1) ? 2 : 1);
+  cluster.advance(milliseconds(200));
+  Answer<ProposeResult> answer;
+  follower.handle(cluster.now(), propose(cluster, "afar", answer));
+  cluster.advance_until([&] { return answer.calls > 0; });
+  leader.handle(cluster.now(), propose(cluster, "here", answer));
+  cluster.advance_until([&] { return answer.calls > 1; });
+  cluster.advance(milliseconds(500));
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    EXPECT_EQ(cluster.node(id).machine().origins(),
+              (std::vector<raft::NodeId>{follower.id(), leader.id()}));
+  }
+}
+
 TEST(Driver, ADuplicatedForwardExecutesOnce) {
   Cluster cluster(3);
   Rig& leader = cluster.await_leader();

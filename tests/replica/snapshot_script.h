@@ -56,15 +56,19 @@ class RecordingMachine : public StateMachine {
     std::vector<Bytes> results;
     for (const Command& command : commands) {
       state_.commands.emplace_back(command.bytes);
+      origins_.push_back(command.origin);
       results.emplace_back("done:" + std::string(command.bytes));
     }
     return results;
   }
   const std::vector<std::string>& commands() const { return state_.commands; }
+  /// Whose commands they were.
+  const std::vector<raft::NodeId>& origins() const { return origins_; }
   const Recorded& state() const { return state_; }
   void install(Recorded state) { state_ = std::move(state); }
 
  private:
+  std::vector<raft::NodeId> origins_;
   Recorded state_;
 };
 
