@@ -114,7 +114,8 @@ struct SetUser {
   std::uint64_t expected = 0;
   std::string_view rules;  ///< kUserRulesBytesMax bytes at most
 };
-/// Removes users, all in one revision. Result:
+/// Removes users and their sessions, all in one revision. Their leases last as long as they would:
+/// a user that is made again under the same name is another one, and has none of them. Result:
 /// Integer, how many of them there were.
 struct DelUsers {
   std::vector<std::string_view> names;

@@ -156,14 +156,15 @@ void Draft::write_timed(std::string_view key, Bytes bytes, const std::optional<V
 std::optional<ErrorReply> Draft::not_owner(grant::LeaseId lease) {
   if (acting_ == nullptr || acting_->others) return std::nullopt;
   const auto* found = leases().find(lease);
-  if (found == nullptr || found->owner.empty() || found->owner == acting_->user) {
-    return std::nullopt;
-  }
+  if (found == nullptr || found->owner.empty()) return std::nullopt;
+  const User* const user = backend_.users().find(acting_->user);
+  if (is_of_user(*found, acting_->user, user == nullptr ? 0 : user->created)) return std::nullopt;
+  const std::string whose = found->owner == acting_->user ? "that of an earlier user of this name"
+                                                          : "user " + found->owner + "'s";
   return ErrorReply{
       ErrorKind::not_owner,
-      fmt::format("User {} has no permissions to change lease {}, which is user {}'s; nothing was "
-                  "done",
-                  acting_->user, lease.value(), found->owner)};
+      fmt::format("User {} has no permissions to change lease {}, which is {}; nothing was done",
+                  acting_->user, lease.value(), whose)};
 }
 
 grant::LeaseTable::Granted Draft::grant(grant::LeaseTable::Request request) {

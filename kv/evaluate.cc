@@ -253,6 +253,9 @@ class Evaluation {
           fmt::format("there are {} users, which is the limit; nothing was done", kUsersMax));
     }
     raise_revision();
+    // A command that was on its way when an earlier user of this name was removed may have opened
+    // a session since.
+    if (found == nullptr) sessions_.close_all_of(command.name);
     const std::uint64_t created = found == nullptr ? counters_.revision : found->created;
     users.set(command.name, {counters_.revision, created, std::string(command.rules)});
     return encode_reply(integer(counters_.revision));
@@ -260,7 +263,9 @@ class Evaluation {
   Result<Bytes> reply_to(const DelUsers& command) {
     std::size_t count = 0;
     for (const std::string_view name : command.names) {
-      count += backend_.users().remove(name) ? 1 : 0;
+      if (!backend_.users().remove(name)) continue;
+      ++count;
+      sessions_.close_all_of(name);
     }
     if (count > 0) raise_revision();
     return encode_reply(integer(count));

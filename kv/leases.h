@@ -32,6 +32,12 @@ struct TimedLease {
 };
 /// `wants`: how often a client was refused its name.
 TimedLease timed(const grant::LeaseTable::Lease& lease, std::uint32_t wants);
+/// Whether the lease is one of the user of this name that was made by the revision `created`. A
+/// lease's token is the revision of its grant: one that was granted before is of an earlier user.
+inline bool is_of_user(const grant::LeaseTable::Lease& lease, std::string_view user,
+                       std::uint64_t created) {
+  return lease.owner == user && lease.token.value() > created;
+}
 struct LeaseChanges {
   std::uint64_t cursor = 0;  ///< for the next call
   /// `alive` has all that exist: forget every other one.

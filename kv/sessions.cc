@@ -23,6 +23,10 @@ bool Sessions::close(replica::SessionId id) {
   return true;
 }
 
+void Sessions::close_all_of(std::string_view owner) {
+  for (const replica::SessionId id : table_.of(owner)) close(id);
+}
+
 bool Sessions::touch(replica::SessionId id) {
   const std::lock_guard lock(mutex_);
   if (!table_.touch(id)) return false;

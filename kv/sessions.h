@@ -24,6 +24,8 @@ class Sessions {
   // The thread of apply(). As in replica::SessionTable.
   std::optional<replica::SessionId> open(std::string_view owner);
   bool close(replica::SessionId id);
+  /// All of this owner, who is not empty.
+  void close_all_of(std::string_view owner);
   bool touch(replica::SessionId id);
   bool expire(replica::SessionId id, std::uint64_t activity);
   replica::SessionTable::Begun begin(replica::SessionId id, std::uint64_t sequence,

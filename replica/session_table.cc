@@ -77,6 +77,15 @@ std::size_t SessionTable::size_of(std::string_view owner) const {
   return owned == of_owner_.end() ? 0 : owned->second;
 }
 
+std::vector<SessionId> SessionTable::of(std::string_view owner) const {
+  std::vector<SessionId> out;
+  if (size_of(owner) == 0) return out;
+  for (const auto& [id, entry] : sessions_) {
+    if (entry.owner == owner) out.push_back(id);
+  }
+  return out;
+}
+
 bool SessionTable::close(SessionId id) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return false;

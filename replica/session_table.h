@@ -78,6 +78,8 @@ class SessionTable {
   /// Whether there is such a session and it is `user`'s, or everybody's.
   bool is_for(SessionId id, std::string_view user) const;
   std::size_t size_of(std::string_view owner) const;
+  /// Those of an owner, who is not empty.
+  std::vector<SessionId> of(std::string_view owner) const;
   /// False: there is no such session.
   bool close(SessionId id);
   /// Only counts as activity. False: there is no such session.

@@ -58,8 +58,8 @@ bool others_are_among(const Session& session, const std::vector<kv::LeaseRef>& l
   return std::any_of(leases.begin(), leases.end(), [&](const kv::LeaseRef& lease) {
     const auto found = session.context().store.find_lease(lease.id, lease.name);
     if (!found || !found.value()) return false;
-    const std::string& owner = found.value()->lease.owner;
-    return !owner.empty() && owner != rights->user();
+    const auto& held = found.value()->lease;
+    return !held.owner.empty() && !kv::is_of_user(held, rights->user(), rights->created());
   });
 }
 

@@ -211,6 +211,53 @@ TEST_P(UsersContract, NoUserTakesTheSessionsOfAllOthers) {
   EXPECT_EQ(run(as("bob", open)), "7501");
 }
 
+TEST_P(UsersContract, AUserThatIsMadeAgainHasNothingOfItsNamesake) {
+  const auto grant = [](std::uint64_t id) {
+    return encoded(GrantLease{grant::LeaseId(id), std::chrono::seconds(1), "", ""});
+  };
+  const auto renew = [](std::uint64_t id) { return encoded(RenewLeases{{grant::LeaseId(id)}}); };
+  const Bytes attach = encoded(AttachKey{grant::LeaseId(7), "k"});
+  const Bytes revoke = encoded(RevokeLease{grant::LeaseId(7)});
+  const Bytes set = encoded(Set{"k", "v"});
+  const Bytes once = encoded(Once{replica::SessionId(1), 1, 1, set.view()});
+  const Bytes touch = encoded(TouchSession{replica::SessionId(1)});
+  run(SetUser{"ann", 0, "on"});
+  run(SetUser{"bob", 0, "on"});
+  EXPECT_EQ(run(as("ann", grant(7))), "[7,3,]");
+  EXPECT_EQ(run(as("ann", encoded(OpenSession{}))), "1");
+  EXPECT_EQ(run(as("bob", encoded(OpenSession{}))), "2");
+  EXPECT_EQ(run(as("ann", once)), "OK");
+  EXPECT_EQ(run(SetUser{"ann", 1, "on ~a*"}), "5");
+  EXPECT_EQ(run(as("ann", renew(7))), "[1000,]") << "other rules do not make another user";
+  EXPECT_EQ(run(as("ann", touch)), "OK");
+  EXPECT_EQ(run(DelUsers{{"ann"}}), "1");
+  EXPECT_EQ(store_->sessions().value().size(), 1U) << "its sessions end with it";
+  EXPECT_EQ(run(SetUser{"ann", 0, "on"}), "7");
+  const std::string refusal =
+      "error 17: User ann has no permissions to change lease 7, which is that of an earlier user "
+      "of this name; nothing was done";
+  EXPECT_EQ(run(as("ann", renew(7))), "[" + refusal + ",]");
+  EXPECT_EQ(run(as("ann", attach)), refusal);
+  EXPECT_EQ(run(as("ann", revoke)), refusal);
+  for (const Bytes& command : {once, touch}) {
+    EXPECT_THAT(run(as("ann", command)), ::testing::HasSubstr("error 8:"));
+  }
+  EXPECT_EQ(run(as("ann", grant(8))), "[8,8,]");
+  EXPECT_EQ(run(as("ann", renew(8))), "[1000,]");
+  EXPECT_EQ(run(as("ann", renew(7), true)), "[1000,]") << "with the right to others' leases";
+  EXPECT_EQ(run(as("bob", encoded(TouchSession{replica::SessionId(2)}))), "OK");
+}
+
+// A command of a user may be on its way when the user is removed.
+TEST_P(UsersContract, ASessionThatWasOpenedBehindTheRemovalIsNotInherited) {
+  run(SetUser{"ann", 0, "on"});
+  run(DelUsers{{"ann"}});
+  EXPECT_EQ(run(as("ann", encoded(OpenSession{}))), "1");
+  run(SetUser{"ann", 0, "on"});
+  EXPECT_THAT(run(as("ann", encoded(TouchSession{replica::SessionId(1)}))),
+              ::testing::HasSubstr("error 8:"));
+}
+
 TEST_P(UsersContract, ActAsCarriesOnlyWhatAUserMaySend) {
   const Bytes user = encoded(SetUser{"ann", 0, "on"});
   EXPECT_FALSE(encode_command(ActAs{"ann", false, user.view()}));
