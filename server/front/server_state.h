@@ -163,6 +163,10 @@ struct ServerState {
   /// At a witness: the number of a member that can answer what it refuses; 0: none is known.
   std::atomic<std::uint64_t> full_member{0};
 
+  /// Rises when the users change, and when this node has learned the newest ones; above 0.
+  std::uint64_t newest_users(const kv::Users& users) const {
+    return 2 * users.changes() + (users_known.load(std::memory_order_relaxed) ? 1 : 0);
+  }
   /// One counter, summed over all threads.
   std::uint64_t sum(Count Counters::*counter) const {
     std::uint64_t total = 0;

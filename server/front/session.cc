@@ -80,7 +80,7 @@ std::size_t Session::process(std::string_view input) {
       stalled_ = true;
       break;
     }
-    if (user_.seen != context_.store.users().changes()) {
+    if (user_.seen != newest_users()) {
       look_up_user();
       if (closing_) break;
     }
@@ -326,13 +326,15 @@ void Session::flush_line() {
     Place& front = line_.front();
     if (front.state == PlaceState::waiting) break;
     if (front.state == PlaceState::granted) {
-      if (is_long_read(*front.spec, front.words.size())) {
-        read_in_background();
-        break;
-      }
       const Arguments args(front.words.begin(), front.words.end());
       const std::size_t before = output_.size();
-      answer(*front.spec, args, output_);
+      if (!forbids_since(front.users, *front.spec, args, output_)) {
+        if (is_long_read(*front.spec, args.size())) {
+          read_in_background();
+          break;
+        }
+        answer(*front.spec, args, output_);
+      }
       work_ += args.size() + (output_.size() - before) / kReplyBytesPerWord;
       if (front.silent) output_.resize(before);
     } else if (!front.silent) {

@@ -186,6 +186,7 @@ class Session : public std::enable_shared_from_this<Session> {
     std::size_t bytes = 0;           ///< that it holds: of the command, later of the reply
     std::string key;                 ///< the first one, cut, for the slow log
     std::vector<std::string> words;  ///< of a read
+    std::uint64_t users = 0;         ///< of a read: by which its rights were looked at
     TransactionParts parts;          ///< of a transaction
     std::string reply;
   };
@@ -206,10 +207,14 @@ class Session : public std::enable_shared_from_this<Session> {
   void dispatch(const CommandSpec* spec, const Arguments& args, std::string& out);
   /// Whether a command has to wait for the newest users; then they are asked for.
   bool must_learn_users(const CommandSpec& spec, const Arguments& args);
+  std::uint64_t newest_users() const;  ///< ServerState::newest_users()
   void look_up_user();
   bool may_still_listen() const;
   /// Refuses a command that the user may not run.
   bool forbids(const CommandSpec& spec, const Arguments& args, std::string& out);
+  /// Refuses a read whose rights were looked at by the users `seen`, which become the newest ones.
+  bool forbids_since(std::uint64_t& seen, const CommandSpec& spec, const Arguments& args,
+                     std::string& out);
   void become(const std::shared_ptr<const Rights>& rights);
   void finish_check(std::uint64_t number, const std::shared_ptr<const Rights>& rights, bool right,
                     const std::string& who, const Authenticated& done);

@@ -155,7 +155,7 @@ bool Session::may_run_while_listening(const CommandSpec& spec) const {
 }
 
 bool Session::wants_progress(std::chrono::nanoseconds now) {
-  if (user_.seen != 0 && user_.seen != context_.store.users().changes()) {
+  if (user_.seen != 0 && user_.seen != newest_users()) {
     look_up_user();
     if (closing_) return true;
   }

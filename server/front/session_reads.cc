@@ -40,6 +40,7 @@ void Session::read(const CommandSpec& spec, const Arguments& args, const ReadPol
   const std::uint64_t number = take_place(PlaceKind::read, bytes);
   Place& taken = place(number);
   taken.spec = &spec;
+  taken.users = user_.seen;
   taken.words.assign(args.begin(), args.end());
   switch (route) {
     case Route::now: taken.state = PlaceState::granted; break;
@@ -196,12 +197,24 @@ void Session::finish_reads(const ReadBatch& batch, const replica::ReadResult& re
   on_progress_();
 }
 
+// A change of users may be applied at any moment, and what it hides be written behind it. So the
+// users are looked at once more when the answer is there.
 void Session::answer(const CommandSpec& spec, const Arguments& args, std::string& out) {
-  if (spec.run != nullptr) return spec.run(*this, args, out);
-  StoreReader reader(context_.store, context_.state, protocol);
-  if (!user_.unrestricted) reader.limit(user_.rights);
-  reader.answer(spec, args, out);
-  if (reader.refused()) count_refusal();
+  const bool only_reads = spec.make != nullptr || spec.scan != nullptr;
+  const std::size_t before = out.size();
+  std::uint64_t seen = user_.seen;
+  while (!forbids_since(seen, spec, args, out)) {
+    if (spec.run != nullptr) {
+      spec.run(*this, args, out);
+    } else {
+      StoreReader reader(context_.store, context_.state, protocol);
+      if (!user_.unrestricted) reader.limit(user_.rights);
+      reader.answer(spec, args, out);
+      if (reader.refused()) count_refusal();
+    }
+    if (!only_reads || seen == newest_users()) return;
+    out.resize(before);
+  }
 }
 
 void Session::read_in_background() {
@@ -211,18 +224,26 @@ void Session::read_in_background() {
   context_.background->post([weak = weak_from_this(), &executor = *context_.executor, number,
                              &store = context_.store, &state = context_.state, dialect = protocol,
                              spec = front.spec, words = std::move(front.words),
-                             limited = !user_.unrestricted, rights = user_.rights] {
+                             limited = !user_.unrestricted, rights = user_.rights]() mutable {
     if (weak.expired()) return;  // the client has gone
     const Arguments args(words.begin(), words.end());
     StoreReader reader(store, state, dialect);
     if (limited) reader.limit(rights);
     std::string reply;
     reader.answer(*spec, args, reply);
-    executor.post([weak, number, reply = std::move(reply), refused = reader.refused()]() mutable {
+    executor.post([weak, number, words = std::move(words), reply = std::move(reply),
+                   refused = reader.refused()]() mutable {
       const auto self = weak.lock();
       if (!self) return;
-      if (refused) self->count_refusal();
-      self->fill(number, std::move(reply));
+      Place& place = self->place(number);
+      if (place.users != self->newest_users()) {
+        // The users have changed meanwhile: it is made again, if it may be.
+        place.words = std::move(words);
+        place.state = PlaceState::granted;
+      } else {
+        if (refused) self->count_refusal();
+        self->fill(number, std::move(reply));
+      }
       self->on_progress_();
     });
   });

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,35 @@ bool needs_no_user(const CommandSpec& spec) {
   return spec.name == "auth" || spec.name == "hello" || spec.name == "quit" || spec.name == "reset";
 }
 
+/// The user that a command is to prove, if it names one.
+std::optional<std::string_view> claimed_user(const CommandSpec& spec, const Arguments& args) {
+  if (spec.name == "auth") return args.size() > 2 ? args[1] : std::string_view(kDefaultUser);
+  if (spec.name != "hello") return std::nullopt;
+  for (std::size_t i = 1; i + 2 < args.size(); ++i) {
+    if (equals_ignoring_case(args[i], "auth")) return args[i + 1];
+  }
+  return std::nullopt;
+}
+
+bool changes_group(const CommandSpec& spec, const Arguments& args) {
+  const bool lists = args.size() > 2 && equals_ignoring_case(args[2], "list");
+  return spec.name == "leasehold|transfer" || spec.name == "acl|setuser" ||
+         spec.name == "acl|deluser" || (spec.name == "leasehold|member" && !lists) ||
+         (spec.name == "leasehold|settings" && args.size() > 2);
+}
+
+bool is_about_this_node(const CommandSpec& spec) {
+  return spec.group == CommandGroup::leasehold || spec.name == "role";
+}
+
+/// Monitoring needs it, above all while the group has no leader.
+bool shows_how_it_is(const CommandSpec& spec) {
+  return spec.group == CommandGroup::connection || spec.group == CommandGroup::cluster ||
+         spec.name == "info" || spec.name == "role" || spec.name == "time" ||
+         spec.name == "leasehold|status" || spec.name == "leasehold|help" ||
+         spec.name.substr(0, 7) == "command";
+}
+
 bool may_use(const Rights& rights, const KeyUse& use, std::size_t& budget) {
   switch (use.kind) {
     case KeyUse::Kind::key: return rights.may_use(use.text, use.access, budget);
@@ -35,6 +65,31 @@ bool may_use(const Rights& rights, const KeyUse& use, std::size_t& budget) {
     case KeyUse::Kind::channel_pattern: return rights.may_listen_to_pattern(use.text, budget);
   }
   return false;
+}
+
+/// While this node may have missed changes of the users.
+bool waits_for_users(const Session& session, const CommandSpec& spec, const Arguments& args) {
+  ServerState& state = session.context().state;
+  if (const auto who = claimed_user(spec, args)) {
+    const auto rights = state.accounts.find(session.context().store.users(), *who);
+    return !rights || rights->version() == 0;
+  }
+  // A read is justified by the node, and then its rights are looked at once more.
+  if (needs_no_user(spec) || spec.effect == CommandEffect::read) return false;
+  const Categories has = state.commands.categories_of(state.commands.number_of(spec));
+  if (changes_group(spec, args)) return true;
+  if ((has & category::write) != 0 || spec.effect == CommandEffect::write) {
+    // It is refused whatever the users are, and this node may never learn them.
+    return !state.health.refuses.load(std::memory_order_relaxed);
+  }
+  if ((has & category::pubsub) != 0) return true;
+  // What repairs a node that has lost its group does not wait: the user is that of the disk.
+  if ((has & category::admin) != 0 && !is_about_this_node(spec)) return true;
+  // The owner of a certificate is not taken for the default user, which is open in a new group, as
+  // long as this node may have missed all users of its group.
+  const auto& rights = session.user().rights;
+  return !session.certificate_user.empty() && rights && rights->version() == 0 &&
+         !shows_how_it_is(spec);
 }
 
 void note_wrong_password(const Session& session, std::string_view who) {
@@ -51,21 +106,16 @@ bool has_secret_words(const CommandSpec& spec) {
   return spec.name == "auth" || spec.name == "hello" || spec.name.substr(0, 4) == "acl|";
 }
 
+std::uint64_t Session::newest_users() const {
+  return context_.state.newest_users(context_.store.users());
+}
+
 bool Session::must_learn_users(const CommandSpec& spec, const Arguments& args) {
   ServerState& state = context_.state;
-  if (state.users_known.load(std::memory_order_relaxed) || user_.unlearned || closing_)
-    return false;
-  const Categories has = state.commands.categories_of(state.commands.number_of(spec));
-  const bool lists = args.size() > 2 && equals_ignoring_case(args[2], "list");
-  const bool changes_group = spec.name == "leasehold|transfer" || spec.name == "acl|setuser" ||
-                             spec.name == "acl|deluser" ||
-                             (spec.name == "leasehold|member" && !lists) ||
-                             (spec.name == "leasehold|settings" && args.size() > 2);
-  if ((has & category::write) == 0 && spec.effect != CommandEffect::write && !changes_group) {
+  if (state.users_known.load(std::memory_order_relaxed) || user_.unlearned || closing_ ||
+      !waits_for_users(*this, spec, args)) {
     return false;
   }
-  // It is refused whatever the users are, and this node may never learn them.
-  if (!changes_group && state.health.refuses.load(std::memory_order_relaxed)) return false;
   user_.checking = true;
   context_.node.read(
       raft::ReadMode::quorum, state.options.command_timeout,
@@ -83,9 +133,10 @@ bool Session::must_learn_users(const CommandSpec& spec, const Arguments& args) {
 }
 
 void Session::look_up_user() {
-  const kv::Users& users = context_.store.users();
-  user_.seen = users.changes();
-  auto rights = context_.state.accounts.find(users, user_.name);
+  user_.seen = newest_users();
+  // The user of a certificate may be made, or become known here, after the connection.
+  if (!user_.proven && !certificate_user.empty() && authenticate_as(certificate_user)) return;
+  auto rights = context_.state.accounts.find(context_.store.users(), user_.name);
   if (!user_.proven) {
     // Nobody has proven anything: the default user, as long as it needs no password.
     if (!rights->on() || !rights->rules().nopass) rights = nullptr;
@@ -130,6 +181,18 @@ bool Session::forbids(const CommandSpec& spec, const Arguments& args, std::strin
   if (multi_.open()) multi_.spoil();
   // The client may go on as if it watched the key.
   if (spec.group == CommandGroup::transactions && !multi_.open()) multi_.fail_watch();
+  refuse(out, problem);
+  return true;
+}
+
+bool Session::forbids_since(std::uint64_t& seen, const CommandSpec& spec, const Arguments& args,
+                            std::string& out) {
+  if (user_.seen != newest_users()) look_up_user();
+  if (seen == user_.seen) return false;
+  seen = user_.seen;
+  const std::string problem = refusal_of(spec, args, "toplevel");
+  if (problem.empty()) return false;
+  if (spec.group == CommandGroup::transactions) multi_.fail_watch();
   refuse(out, problem);
   return true;
 }
@@ -194,7 +257,7 @@ void Session::become(const std::shared_ptr<const Rights>& rights) {
 
 void Session::forget_user() {
   user_ = SessionUser();
-  if (certificate_user.empty() || !authenticate_as(certificate_user)) look_up_user();
+  look_up_user();
 }
 
 bool Session::authenticate_as(const std::string& who) {

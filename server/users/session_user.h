@@ -18,7 +18,7 @@ struct SessionUser {
   std::uint64_t created = 0;  ///< of the proven user: one that is made again is another
   /// Null: nobody; then only AUTH, HELLO, RESET and QUIT run.
   std::shared_ptr<const Rights> rights;
-  /// kv::Users::changes() when `rights` were looked up; 0: not yet.
+  /// Session::newest_users() when `rights` were looked up; 0: not yet.
   std::uint64_t seen = 0;
   /// rights->unrestricted(): then there is nothing to check.
   bool unrestricted = false;

@@ -22,14 +22,18 @@ class ManualClock final : public lease::Clock {
  public:
   lease::Now now() const override { return {holder_now(), lease::PromiseInstant(at_)}; }
   lease::HolderInstant holder_now() const override {
+    if (const auto once = std::exchange(at_the_next_look_, nullptr)) once();
     return lease::HolderInstant(std::exchange(at_, at_ + step_));
   }
+  /// Calls this once.
+  void at_the_next_look(std::function<void()> once) { at_the_next_look_ = std::move(once); }
   void advance(lease::Duration d) { at_ += d; }
   /// From here on each look at the holder's clock takes so long.
   void set_step(lease::Duration step) { step_ = step; }
 
  private:
   mutable lease::Duration at_ = std::chrono::seconds(1000);
+  mutable std::function<void()> at_the_next_look_;
   lease::Duration step_{0};
 };
 

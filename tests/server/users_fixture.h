@@ -40,6 +40,16 @@ class SessionUsersTest : public SessionTest {
     session_ = std::move(mine);
     input_ = std::move(input);
   }
+  /// Writes a user's record as another node would.
+  void write_user(const std::string& name, const std::string& rules) {
+    const auto* const found = node_.store().users().find(name);
+    auto command =
+        kv::encode_command(kv::SetUser{name, found == nullptr ? 0 : found->version, rules});
+    ASSERT_TRUE(command);
+    node_.propose(std::move(command).value(), node::CallOptions(std::chrono::seconds(1)),
+                  [](const replica::ProposeResult&) {});
+    node_.commit_one();
+  }
 };
 
 }  // namespace leasehold::server
