@@ -215,9 +215,9 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Refuses a read whose rights were looked at by the users `seen`, which become the newest ones.
   bool forbids_since(std::uint64_t& seen, const CommandSpec& spec, const Arguments& args,
                      std::string& out);
-  void become(const std::shared_ptr<const Rights>& rights);
-  void finish_check(std::uint64_t number, const std::shared_ptr<const Rights>& rights, bool right,
-                    const std::string& who, const Authenticated& done);
+  void become(const std::shared_ptr<const Rights>& rights, StoredPassword password);
+  void finish_check(std::uint64_t number, const std::string& who, const StoredPassword& password,
+                    const std::shared_ptr<const Rights>& rights, const Authenticated& done);
   /// Behind MULTI. The text of an error, or empty.
   std::string queue(const CommandSpec& spec, const Arguments& args);
   /// Warns in the log of a time to live that the operator should reconsider.

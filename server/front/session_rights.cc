@@ -140,7 +140,8 @@ void Session::look_up_user() {
   if (!user_.proven) {
     // Nobody has proven anything: the default user, as long as it needs no password.
     if (!rights->on() || !rights->rules().nopass) rights = nullptr;
-  } else if (!rights || !rights->on() || rights->created() != user_.created) {
+  } else if (!rights || !rights->on() || rights->created() != user_.created ||
+             (user_.password && !rights->is_password(*user_.password))) {
     rights = nullptr;
     closing_ = true;
   }
@@ -248,9 +249,10 @@ void Session::begin_queue() {
   if (!multi_.watching()) user_.queued_under = user_.rights;
 }
 
-void Session::become(const std::shared_ptr<const Rights>& rights) {
+void Session::become(const std::shared_ptr<const Rights>& rights, StoredPassword password) {
   user_.name = rights->user();
   user_.proven = true;
+  user_.password = std::move(password);
   user_.created = rights->created();
   look_up_user();
 }
@@ -263,7 +265,7 @@ void Session::forget_user() {
 bool Session::authenticate_as(const std::string& who) {
   const auto rights = context_.state.accounts.find(context_.store.users(), who);
   if (!rights || !rights->on()) return false;
-  become(rights);
+  become(rights, std::nullopt);
   return true;
 }
 
@@ -273,23 +275,27 @@ void Session::authenticate(std::string_view who, std::string_view password, Auth
   const auto rights = accounts.find(context_.store.users(), who);
   const bool on = rights && rights->on() && password.size() <= kPasswordBytesMax;
   std::string digest = sha256_hex(password.substr(0, kPasswordBytesMax));
-  if (on && (rights->rules().nopass || accounts.knows(*rights, digest))) {
+  StoredPassword known;
+  if (on) known = rights->rules().nopass ? StoredPassword("") : accounts.knows(*rights, digest);
+  if (known) {
     wipe(digest);
-    become(rights);
+    become(rights, std::move(known));
     return done(*this, out);
   }
   const std::uint64_t number = take_place(PlaceKind::other, 0);
   user_.checking = true;
-  const bool posted = accounts.queue.post([weak = weak_from_this(), &executor = *context_.executor,
-                                           &accounts, rights, number, on,
-                                           tried = std::string(who.substr(0, kAclLogBytes)), digest,
-                                           done = std::move(done)]() mutable {
-    const bool right = !weak.expired() && accounts.check(rights, digest) && on;
-    wipe(digest);
-    executor.post([weak, rights, number, right, tried = std::move(tried), done = std::move(done)] {
-      if (const auto self = weak.lock()) self->finish_check(number, rights, right, tried, done);
-    });
-  });
+  const bool posted = accounts.queue.post(
+      [weak = weak_from_this(), &executor = *context_.executor, &accounts, rights, number, on,
+       tried = std::string(who.substr(0, kAclLogBytes)), digest, done = std::move(done)]() mutable {
+        StoredPassword right;
+        if (!weak.expired()) right = accounts.check(rights, digest);
+        if (!on) right.reset();
+        wipe(digest);
+        executor.post([weak, rights, number, right = std::move(right), tried = std::move(tried),
+                       done = std::move(done)] {
+          if (const auto self = weak.lock()) self->finish_check(number, tried, right, rights, done);
+        });
+      });
   wipe(digest);
   if (posted) return;
   user_.checking = false;
@@ -298,18 +304,19 @@ void Session::authenticate(std::string_view who, std::string_view password, Auth
   fill(number, std::move(reply));
 }
 
-void Session::finish_check(std::uint64_t number, const std::shared_ptr<const Rights>& rights,
-                           bool right, const std::string& who, const Authenticated& done) {
+void Session::finish_check(std::uint64_t number, const std::string& who,
+                           const StoredPassword& password,
+                           const std::shared_ptr<const Rights>& rights, const Authenticated& done) {
   user_.checking = false;
   std::string reply;
-  if (!right) {
+  if (!password) {
     note_wrong_password(*this, who);
     count_refusal();
     append_error(reply, "WRONGPASS invalid username-password pair or user is disabled.");
   } else if (context_.state.accounts.find(context_.store.users(), rights->user()) != rights) {
     append_error(reply, kChangedMeanwhile);
   } else {
-    become(rights);
+    become(rights, password);
     done(*this, reply);
   }
   fill(number, std::move(reply));

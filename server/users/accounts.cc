@@ -51,26 +51,28 @@ std::string Accounts::known_as(const Rights& rights, std::string_view digest) co
   return keyed_digest(key_, fmt::format("{} {} {}", digest, rights.version(), rights.user()));
 }
 
-bool Accounts::knows(const Rights& rights, std::string_view digest) {
+StoredPassword Accounts::knows(const Rights& rights, std::string_view digest) {
   const std::lock_guard lock(known_mutex_);
-  return !key_.empty() && known_.count(known_as(rights, digest)) > 0;
+  if (key_.empty()) return std::nullopt;
+  const auto at = known_.find(known_as(rights, digest));
+  return at == known_.end() ? std::nullopt : StoredPassword(at->second);
 }
 
-bool Accounts::check(const RightsPointer& rights, std::string_view digest) {
+StoredPassword Accounts::check(const RightsPointer& rights, std::string_view digest) {
   if (!rights || rights->rules().passwords.empty()) {
     spend_a_check();
-    return false;
+    return std::nullopt;
   }
-  bool right = false;
+  StoredPassword right;
   for (const std::string& stored : rights->rules().passwords) {
-    right = password_work().matches(stored, digest) || right;
+    if (password_work().matches(stored, digest)) right = stored;
   }
-  if (!right) return false;
+  if (!right) return std::nullopt;
   const std::lock_guard lock(known_mutex_);
   if (key_.empty()) key_ = random_hex(256);
   if (known_.size() >= kKnownPasswordsMax) known_.clear();
-  if (!key_.empty()) known_.insert(known_as(*rights, digest));
-  return true;
+  if (!key_.empty()) known_.emplace(known_as(*rights, digest), *right);
+  return right;
 }
 
 }  // namespace leasehold::server

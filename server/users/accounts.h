@@ -12,11 +12,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace leasehold::server {
+
+/// A password as its user has it stored; empty: the user needs none.
+using StoredPassword = std::optional<std::string>;
 
 /// Passwords that were right, kept so that the next connection of a pool costs no slow check.
 inline constexpr std::size_t kKnownPasswordsMax = 1024;
@@ -38,12 +41,12 @@ class Accounts {
   std::shared_ptr<const Table> table(const kv::Users& users);
   const CommandCatalogue& catalogue() const { return catalogue_; }
 
-  /// Whether this password of the user was right a while ago, and the user's record is still the
-  /// same. Fast.
-  bool knows(const Rights& rights, std::string_view digest);
-  /// Slow. Whether the digest is that of one of the user's passwords; remembers it if so. Null
-  /// rights, and users without a password: false, after the time that a check takes.
-  bool check(const RightsPointer& rights, std::string_view digest);
+  /// Which of the user's passwords this is, as it is stored, if it was right a while ago, and the
+  /// user's record is still the same. Fast.
+  StoredPassword knows(const Rights& rights, std::string_view digest);
+  /// Slow. Which of the user's passwords the digest is that of, as it is stored; remembers it if it
+  /// is one. Null rights, and users without a password: none, after the time that a check takes.
+  StoredPassword check(const RightsPointer& rights, std::string_view digest);
 
   PasswordQueue queue;
   AclLog log;
@@ -58,7 +61,7 @@ class Accounts {
   std::mutex known_mutex_;
   /// Of this process, so that what is in memory says nothing elsewhere. With known_mutex_.
   std::string key_;
-  std::set<std::string> known_;
+  std::map<std::string, std::string> known_;
 };
 
 }  // namespace leasehold::server

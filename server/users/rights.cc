@@ -53,6 +53,11 @@ Rights::Rights(std::string user, UserRules rules, std::uint64_t version, std::ui
                   rules_.all_keys() && rules_.all_channels();
 }
 
+bool Rights::is_password(const std::string& stored) const {
+  return rules_.nopass || std::find(rules_.passwords.begin(), rules_.passwords.end(), stored) !=
+                              rules_.passwords.end();
+}
+
 bool Rights::may_use(std::string_view key, KeyAccess access, std::size_t& budget) const {
   return std::any_of(rules_.keys.begin(), rules_.keys.end(), [&](const KeyPattern& one) {
     return (one.access & access) == access && matches(one.pattern, key, budget);

@@ -32,6 +32,8 @@ class Rights {
   std::uint64_t version() const { return version_; }
   std::uint64_t created() const { return created_; }
   bool on() const { return rules_.on; }
+  /// Whether who has proven this password, as it is stored, may still be the user.
+  bool is_password(const std::string& stored) const;
   /// There is nothing to ask.
   bool unrestricted() const { return unrestricted_; }
 

@@ -1,6 +1,7 @@
 // Who a connection is.
 #pragma once
 
+#include <leasehold/server/users/accounts.h>
 #include <leasehold/server/users/rights.h>
 
 #include <cstdint>
@@ -16,6 +17,8 @@ struct SessionUser {
   std::string name{kDefaultUser};
   bool proven = false;
   std::uint64_t created = 0;  ///< of the proven user: one that is made again is another
+  /// What has proven the user: the login ends with this password. None: a certificate has.
+  StoredPassword password;
   /// Null: nobody; then only AUTH, HELLO, RESET and QUIT run.
   std::shared_ptr<const Rights> rights;
   /// Session::newest_users() when `rights` were looked up; 0: not yet.

@@ -173,6 +173,52 @@ TEST_F(SessionUsersTest, AUserThatANodeDoesNotKnowYetWaitsForTheNewestUsers) {
   EXPECT_EQ(pump(), kNotThisPassword);
 }
 
+// The group has acknowledged another password; this node has not heard of it.
+TEST_F(SessionUsersTest, ALoginWithAPasswordThatWasReplacedDoesNotLast) {
+  acl({"SETUSER", "ann", "on", ">old", "+@all", "~*"});
+  EXPECT_EQ(send({"AUTH", "ann", "old"}), "+OK\r\n");
+  change({">new"});
+  EXPECT_EQ(send({"GET", "k"}), "$-1\r\n") << "both are right";
+  change({"-set"});
+  EXPECT_EQ(send({"GET", "k"}), "$-1\r\n");
+  change({"<old"});
+  EXPECT_TRUE(session_->wants_progress(coarse_now())) << "an idle one is noticed, too";
+  EXPECT_EQ(send({"GET", "k"}), "");
+  EXPECT_TRUE(session_->finished());
+  open();
+  EXPECT_EQ(send({"AUTH", "ann", "old"}), kNotThisPassword);
+  EXPECT_THAT(send({"HELLO", "3", "AUTH", "ann", "new"}), StartsWith("%7\r\n"));
+  open();
+  EXPECT_EQ(send({"AUTH", "ann", "new"}), "+OK\r\n") << "by what the node remembers of it";
+  change({"nopass"});
+  EXPECT_EQ(send({"GET", "k"}), "$-1\r\n") << "every password is right";
+  change({">newest"});
+  EXPECT_EQ(send({"GET", "k"}), "");
+  EXPECT_TRUE(session_->finished());
+}
+
+TEST_F(SessionUsersTest, ALoginWithoutAPasswordEndsWhenOneIsNeeded) {
+  be({"+@all", "~*"});
+  change({">secret"});
+  EXPECT_EQ(send({"GET", "k"}), "");
+  EXPECT_TRUE(session_->finished());
+}
+
+TEST_F(SessionUsersTest, WhoReplacesItsOwnPasswordIsAnsweredFirst) {
+  acl({"SETUSER", "ann", "on", ">old", "+@all", "~*"});
+  EXPECT_EQ(send({"AUTH", "ann", "old"}), "+OK\r\n");
+  EXPECT_EQ(acl({"SETUSER", "ann", "resetpass", ">new"}), "+OK\r\n");
+  EXPECT_EQ(send({"GET", "k"}), "");
+  EXPECT_TRUE(session_->finished());
+}
+
+TEST_F(SessionUsersTest, AnotherPasswordDoesNotEndWhatACertificateHasProven) {
+  acl({"SETUSER", "ann", "on", ">old", "+@all", "~*"});
+  ASSERT_TRUE(session_->authenticate_as("ann"));
+  change({"resetpass", ">new"});
+  EXPECT_EQ(send({"GET", "k"}), "$-1\r\n");
+}
+
 TEST_F(SessionUsersTest, ALeaseOfAnEarlierUserOfTheNameIsNotRenewedWithoutTheLog) {
   kv::LeaseKeeper keeper(node_.clock(),
                          [this](std::uint64_t at) { return node_.store().lease_changes(at); });
