@@ -28,6 +28,11 @@ inline Bytes encoded(const Command& command) {
   return std::move(bytes).value();
 }
 
+/// The command as the first entry of a log; it has to outlive that.
+inline replica::Command first_of(const Bytes& command) {
+  return {{raft::Term(1), raft::Index(1)}, command.view()};
+}
+
 /// A reply as a person would write it.
 inline std::string text(const Bytes& bytes) {
   const auto reply = decode_reply(bytes);

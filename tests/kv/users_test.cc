@@ -287,10 +287,6 @@ TEST_P(UsersContract, FencesAreCounted) {
   EXPECT_EQ(other->fences(), 2U);
 }
 
-replica::Command first_of(const Bytes& command) {
-  return {{raft::Term(1), raft::Index(1)}, command.view()};
-}
-
 /// As many fences as there may be.
 class FullOfFences final : public Backend {
  public:
