@@ -26,7 +26,11 @@ struct Listening {
   EventReader reader;
   bool values = false;          ///< a watcher wants them
   Subscriptions subscriptions;  ///< of a subscribed connection
-  std::uint64_t told = 0;       ///< the newest revision that was sent to a watcher
+  /// Events of the revision reader.next that a subscriber has been sent, since not all of them fit
+  /// into its output, and what the patterns have left for the others.
+  std::size_t sent_events = 0;
+  std::size_t steps_left = kNotifyStepsMax;
+  std::uint64_t told = 0;  ///< the newest revision that was sent to a watcher
   std::chrono::nanoseconds said{0};
   bool progress_due = false;
   std::size_t held_bytes = 0;  ///< about: memory of what it listens to

@@ -254,7 +254,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Listening& begin_listening(bool subscribe);
   /// Appends what is new, within this turn and the output's limit.
   void tell_events();
-  void tell(const kv::Revision& revision);
+  bool tell(const kv::Revision& revision);  ///< false: the rest follows when there is room
+  std::size_t notify(const kv::Revision& revision);
   void tell_of_loss();
   void tell_position(std::string_view word, std::uint64_t revision);
 

@@ -183,7 +183,7 @@ void Session::tell_events() {
     }
     for (const kv::Revision& revision : batch.revisions) {
       if (closing_ || output_.size() >= kOutputBytesMax || work_ >= kTurnWork) break;
-      tell(revision);
+      if (!tell(revision)) break;
       context_.events->took(listening_->reader, revision.number + 1);
     }
   }
@@ -211,7 +211,7 @@ void Session::tell_of_loss() {
   context_.events->took(listening_->reader, next);
 }
 
-void Session::tell(const kv::Revision& revision) {
+bool Session::tell(const kv::Revision& revision) {
   const std::size_t before = output_.size();
   std::size_t told = 0;
   if (watching()) {
@@ -222,18 +222,37 @@ void Session::tell(const kv::Revision& revision) {
       listening_->said = coarse_now();
       listening_->progress_due = false;
     }
+    work_ += revision.events.size() + (output_.size() - before) / kReplyBytesPerWord;
   } else {
-    std::size_t budget = kNotifyStepsMax;
-    for (const kv::Event& event : revision.events) {
-      told += listening_->subscriptions.append(output_, event, protocol, budget);
-    }
-    // No honest client has patterns that cost this much; a message may be missing.
-    if (budget == 0) closing_ = true;
-    work_ += (kNotifyStepsMax - budget) / kPatternStepsPerWord;
+    told = notify(revision);
   }
   context_.counters->watch_events.add(told);
   if (told > 0) context_.counters->watch_messages.add(subscribed() ? told : 1);
-  work_ += 1 + revision.events.size() + (output_.size() - before) / kReplyBytesPerWord;
+  ++work_;
+  if (listening_->sent_events < revision.events.size() && subscribed()) return false;
+  listening_->sent_events = 0;
+  listening_->steps_left = kNotifyStepsMax;
+  return true;
+}
+
+/// A revision has thousands of events, and each is repeated for each pattern: so as many of them as
+/// fit. Returns how many messages that were.
+std::size_t Session::notify(const kv::Revision& revision) {
+  std::size_t told = 0;
+  std::size_t& at = listening_->sent_events;
+  while (at < revision.events.size() && output_.size() < kOutputBytesMax && work_ < kTurnWork) {
+    const std::size_t before = output_.size();
+    NotifyBudget budget{listening_->steps_left};
+    told += listening_->subscriptions.append(output_, revision.events[at++], protocol, budget);
+    work_ += 1 + (listening_->steps_left - budget.steps) / kPatternStepsPerWord +
+             (output_.size() - before) / kReplyBytesPerWord;
+    listening_->steps_left = budget.steps;
+    // No honest client has patterns that cost this much; a message may be missing.
+    if (!budget.spent()) continue;
+    closing_ = true;
+    break;
+  }
+  return told;
 }
 
 }  // namespace leasehold::server

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace leasehold::server {
 namespace {
 
@@ -19,6 +21,15 @@ std::string_view literal_part(std::string_view pattern) {
 /// Whether something that begins with `literal` can begin with `channel`.
 bool may_be_on(std::string_view literal, std::string_view channel) {
   return begins_with(literal, channel) || begins_with(channel, literal);
+}
+
+/// What a message takes beside its texts, at most.
+constexpr std::size_t kMessageBytes = 80;
+
+/// Takes a message off the budget. False: it is too long.
+bool afford(NotifyBudget& budget, std::size_t texts) {
+  budget.bytes -= std::min(budget.bytes, texts + kMessageBytes);
+  return budget.bytes > 0;
 }
 
 }  // namespace
@@ -78,7 +89,7 @@ EventInterest Subscriptions::interest() const {
 }
 
 std::size_t Subscriptions::append(std::string& out, const kv::Event& event, Protocol protocol,
-                                  std::size_t& budget) const {
+                                  NotifyBudget& budget) const {
   const std::string_view name = event_name(event);
   const std::string_view key = event.key;
   std::size_t messages = append(out, std::string(kKeyChannel).append(key), name, protocol, budget);
@@ -88,9 +99,10 @@ std::size_t Subscriptions::append(std::string& out, const kv::Event& event, Prot
 
 std::size_t Subscriptions::append(std::string& out, const std::string& channel,
                                   std::string_view message, Protocol protocol,
-                                  std::size_t& budget) const {
+                                  NotifyBudget& budget) const {
   std::size_t messages = 0;
-  if (channels_.find(channel) != channels_.end()) {
+  if (channels_.find(channel) != channels_.end() &&
+      afford(budget, channel.size() + message.size())) {
     append_push(out, 3, protocol);
     append_bulk(out, "message");
     append_bulk(out, channel);
@@ -98,7 +110,8 @@ std::size_t Subscriptions::append(std::string& out, const std::string& channel,
     ++messages;
   }
   for (const std::string& pattern : patterns_) {
-    if (!glob_matches(pattern, channel, budget)) continue;
+    if (!glob_matches(pattern, channel, budget.steps)) continue;
+    if (!afford(budget, pattern.size() + channel.size() + message.size())) break;
     append_push(out, 4, protocol);
     append_bulk(out, "pmessage");
     append_bulk(out, pattern);

@@ -3,6 +3,7 @@
 
 #include <leasehold/server/front/event_hub.h>
 #include <leasehold/server/front/resp.h>
+#include <leasehold/server/front/session_limits.h>
 
 #include <cstddef>
 #include <set>
@@ -17,6 +18,16 @@ inline constexpr std::size_t kInterestBytesMax = 1U << 20U;
 /// Steps that the patterns of one connection may take for one revision. Beyond the limit the
 /// connection ends.
 inline constexpr std::size_t kNotifyStepsMax = std::size_t{4} << 20U;
+/// Bytes of the messages about one event. Each pattern that matches repeats the key, twice for
+/// those that match both channels. Beyond the limit the connection ends.
+inline constexpr std::size_t kNotifyBytesMax = kOutputBytesMax;
+
+/// What messages may still cost.
+struct NotifyBudget {
+  std::size_t steps = kNotifyStepsMax;  ///< of the patterns
+  std::size_t bytes = kNotifyBytesMax;
+  bool spent() const { return steps == 0 || bytes == 0; }
+};
 
 /// Every event is a message on two channels: its name on that of its key, its key on that of its
 /// name.
@@ -40,14 +51,14 @@ class Subscriptions {
   }
 
   EventInterest interest() const;
-  /// Appends the messages about one event, and returns their number. Subtracts the steps of the
-  /// patterns from `budget`; if that is 0 afterwards, a message may be missing.
+  /// Appends the messages about one event, and returns their number. Takes their cost off `budget`;
+  /// if that is spent afterwards, a message may be missing.
   std::size_t append(std::string& out, const kv::Event& event, Protocol protocol,
-                     std::size_t& budget) const;
+                     NotifyBudget& budget) const;
 
  private:
   std::size_t append(std::string& out, const std::string& channel, std::string_view message,
-                     Protocol protocol, std::size_t& budget) const;
+                     Protocol protocol, NotifyBudget& budget) const;
 
   std::set<std::string, std::less<>> channels_;
   std::set<std::string, std::less<>> patterns_;

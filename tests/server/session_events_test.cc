@@ -439,6 +439,46 @@ TEST_F(SessionEvents, ASubscriberWithCostlyPatternsIsClosed) {
   EXPECT_TRUE(session_->finished());
 }
 
+// One event is sent once for each pattern that matches it.
+TEST_F(SessionEvents, ASubscriberWhosePatternsMultiplyLongKeysIsClosed) {
+  std::vector<std::string> command = {"PSUBSCRIBE"};
+  for (int i = 0; i < 100; ++i) {
+    command.push_back("__keyspace@0__:k[k" + std::to_string(i) + "]*");
+  }
+  say(command);
+  unseen(kv::Set{"kk" + std::string(60'000, 'x'), "1"});
+  while (hub_.look()) {
+  }
+  session_->process({});
+  EXPECT_LE(session_->output().size(), kOutputBytesMax);
+  EXPECT_TRUE(session_->finished());
+}
+
+TEST_F(SessionEvents, ASubscriberIsToldOfALargeRevisionInParts) {
+  say({"PSUBSCRIBE", "__key*__:*"});
+  kv::MSet many;
+  std::vector<std::string> keys;
+  for (int i = 0; i < 1500; ++i) keys.push_back(std::to_string(i) + std::string(1000, 'k'));
+  for (const std::string& key : keys) many.pairs.emplace_back(key, "");
+  unseen(many);
+  unseen(kv::Set{"last", ""});
+  while (hub_.look()) {
+  }
+  std::size_t messages = 0;
+  for (int turn = 0; turn < 10'000 && messages < 2 * 1501; ++turn) {
+    // Nothing is read: it does not grow.
+    for (int i = 0; i < 50; ++i) session_->process({});
+    EXPECT_LE(session_->output().size(), kOutputBytesMax + 2 * 1100);
+    const std::string sent = std::exchange(session_->output(), {});
+    for (std::size_t at = 0; (at = sent.find("pmessage", at)) != std::string::npos; ++at) {
+      ++messages;
+    }
+  }
+  EXPECT_EQ(messages, 2 * 1501U);
+  EXPECT_FALSE(session_->closing());
+  EXPECT_EQ(count(&Counters::watch_messages), 2 * 1501U);
+}
+
 TEST_F(SessionEvents, ASubscriberThatIsTooSlowIsClosed) {
   say({"SUBSCRIBE", "__keyspace@0__:a"});
   set("a", "1");
