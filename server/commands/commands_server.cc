@@ -65,6 +65,15 @@ void append_docs(std::string& out, const CommandSpec& spec, Protocol protocol) {
   for (const CommandSpec* subcommand : subcommands) append_docs(out, *subcommand, protocol);
 }
 
+/// Of COMMAND INFO and DOCS, which answer for each name. Some answers are a thousand times as long
+/// as their name, so more of them than one for each command are not made.
+bool refuse_many_names(Session& session, const Arguments& args, std::string& out) {
+  const auto known = static_cast<std::size_t>(commands_end() - commands_begin());
+  if (args.size() - 2 <= known) return false;
+  session.refuse(out, fmt::format("ERR too many names of commands: there are {} commands", known));
+  return true;
+}
+
 std::string upper(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
@@ -103,6 +112,7 @@ void run_command_count(Session&, const Arguments&, std::string& out) {
 
 void run_command_info(Session& session, const Arguments& args, std::string& out) {
   if (args.size() == 2) return run_command(session, args, out);
+  if (refuse_many_names(session, args, out)) return;
   append_array(out, args.size() - 2);
   for (std::size_t i = 2; i < args.size(); ++i) {
     const CommandSpec* spec = find_command_named(args[i]);
@@ -115,6 +125,7 @@ void run_command_info(Session& session, const Arguments& args, std::string& out)
 }
 
 void run_command_docs(Session& session, const Arguments& args, std::string& out) {
+  if (refuse_many_names(session, args, out)) return;
   std::vector<const CommandSpec*> specs;
   if (args.size() == 2) specs = all_commands();
   for (std::size_t i = 2; i < args.size(); ++i) {
