@@ -193,8 +193,7 @@ Result<Reply> run(const LeaseInfo& query, Draft& draft) {
   const grant::LeaseTable& table = draft.table();
   const auto* found = query.id == grant::LeaseId(0) ? table.find(query.name) : table.find(query.id);
   if (found == nullptr || !shown(*found, query)) return Reply(Nil{});
-  const auto* keys = table.keys(found->id);
-  return answer(FoundLease{*found, {keys->begin(), keys->end()}});
+  return answer(found_lease(*found, *table.keys(found->id)));
 }
 
 Result<Reply> run(const LeaseList& query, Draft& draft) {

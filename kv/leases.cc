@@ -2,6 +2,15 @@
 
 namespace leasehold::kv {
 
+FoundLease found_lease(const grant::LeaseTable::Lease& lease, const grant::LeaseTable::Keys& keys) {
+  FoundLease found;
+  found.lease = lease;
+  for (const std::string& key : keys) {
+    if (!found.add(key)) break;
+  }
+  return found;
+}
+
 TimedLease timed(const grant::LeaseTable::Lease& lease, std::uint32_t wants) {
   // A delayed one has nothing left but its delay.
   if (lease.delayed) return {lease.id, lease.stamp, {lease.terms.delay, {}, wants, false}};
@@ -41,8 +50,7 @@ std::optional<FoundLease> Leases::find(grant::LeaseId id, std::string_view name)
   const std::lock_guard lock(mutex_);
   const auto* found = id == grant::LeaseId(0) ? table_.find(name) : table_.find(id);
   if (found == nullptr) return std::nullopt;
-  const auto* keys = table_.keys(found->id);
-  return FoundLease{*found, {keys->begin(), keys->end()}};
+  return found_lease(*found, *table_.keys(found->id));
 }
 
 std::vector<grant::LeaseTable::Lease> Leases::list(grant::LeaseId after, std::size_t count) const {

@@ -3,6 +3,7 @@
 
 #include <leasehold/grant/expiry_tracker.h>
 #include <leasehold/grant/lease_table.h>
+#include <leasehold/kv/command.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +23,17 @@ namespace leasehold::kv {
 struct FoundLease {
   grant::LeaseTable::Lease lease;
   std::vector<std::string> keys;
+  std::size_t key_bytes = 0;  ///< of the names
+
+  /// False: it has all that anybody is told.
+  bool add(std::string_view key) {
+    key_bytes += key.size();
+    keys.emplace_back(key);
+    return key_bytes <= kReplyBytesMax;
+  }
 };
+/// The lease with these keys, as far as add() takes them.
+FoundLease found_lease(const grant::LeaseTable::Lease& lease, const grant::LeaseTable::Keys& keys);
 
 /// A lease, for the code that times it.
 struct TimedLease {

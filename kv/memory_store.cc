@@ -182,13 +182,11 @@ class MemoryStore::Impl final : public Backend {
 
   Result<std::vector<std::string>> keys_after(std::optional<std::string_view> after,
                                               std::size_t count) const {
-    std::vector<std::string> out;
-    {
-      const Locked locked(*this, std::bitset<kShards>().set());
-      for (const Shard& shard : shards_) {
-        for (const auto& [key, value] : shard.values) {
-          if (!after || *after < key) out.push_back(key);
-        }
+    const Locked locked(*this, std::bitset<kShards>().set());
+    std::vector<std::string_view> found;
+    for (const Shard& shard : shards_) {
+      for (const auto& [key, value] : shard.values) {
+        if (!after || *after < key) found.push_back(key);
       }
     }
     const std::size_t kept = std::min(count, out.size());

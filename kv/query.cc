@@ -65,7 +65,11 @@ void append_terms(const grant::LeaseTable::Lease& lease, ArrayReply& array) {
 }  // namespace
 
 Reply answer(const FoundLease& found) {
-  std::size_t bytes = 0;
+  if (found.key_bytes > kReplyBytesMax) {
+    return ErrorReply{
+        ErrorKind::limit,
+        fmt::format("the keys of the lease have more than {} bytes together", kReplyBytesMax)};
+  }
   ArrayReply keys;
   for (const std::string& key : found.keys) {
     bytes += key.size();

@@ -92,8 +92,8 @@ class Store : public replica::StateMachine {
   virtual Result<bool> exists(std::string_view key) const = 0;
   /// The sessions that are open, in the order of their ids. Errors as get().
   virtual Result<std::vector<replica::SessionTable::Session>> sessions() const = 0;
-  /// A lease by its id, or (0) by its name, at one instant; none if there is no such lease. Errors
-  /// as get().
+  /// A lease by its id, or (0) by its name, at one instant; none if there is no such lease. Of its
+  /// keys only so many that their names have more than kReplyBytesMax bytes. Errors as get().
   virtual Result<std::optional<FoundLease>> find_lease(grant::LeaseId id,
                                                        std::string_view name) const = 0;
   /// Leases in the order of their ids, from the first one above `after` on, at most `count` of

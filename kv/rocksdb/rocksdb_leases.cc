@@ -162,11 +162,11 @@ Result<std::optional<FoundLease>> find_lease(rocksdb::DB& db, grant::LeaseId id,
   if (!status.ok()) return status_error("cannot read the leases", status);
   auto lease = decode_lease(id, bytes);
   if (!lease) return damaged(fmt::format("lease {}", id.value()), lease.error());
-  FoundLease found{std::move(lease).value(), {}};
+  FoundLease found;
+  found.lease = std::move(lease).value();
   const std::string space = attached_key(id, "");
   auto done = for_each(db, options, space, space, [&](const rocksdb::Iterator& at) -> Result<bool> {
-    found.keys.emplace_back(at.key().data() + space.size(), at.key().size() - space.size());
-    return true;
+    return found.add({at.key().data() + space.size(), at.key().size() - space.size()});
   });
   if (!done) return done.error();
   return Found(std::move(found));

@@ -4,9 +4,10 @@
 //
 // While no leader is known, which lasts for about an election timeout, the last known leader is
 // named: clients keep an empty layout forever, but ask again when a node does not answer.
-#include <leasehold/kv/give_way.h>
 #include <leasehold/server/commands/commands.h>
+#include <leasehold/server/commands/key_walk.h>
 #include <leasehold/server/commands/report.h>
+#include <leasehold/server/front/glob.h>
 #include <leasehold/server/front/words.h>
 
 #include <fmt/format.h>
@@ -18,8 +19,6 @@ namespace leasehold::server {
 namespace {
 
 constexpr std::uint32_t kSlots = 16384;
-/// Keys that CLUSTER COUNTKEYSINSLOT looks at.
-constexpr std::size_t kCountedKeysMax = 100'000;
 
 /// CRC-16 with polynomial 0x1021, from 0, not reflected (XMODEM).
 std::uint32_t crc16(std::string_view bytes) {
@@ -251,20 +250,21 @@ void run_cluster_keyslot(Session&, const Arguments& args, std::string& out) {
 void scan_slot(StoreReader& reader, const Arguments& args, std::string& out) {
   const auto slot = parse_integer(args[2]);
   if (!slot || *slot < 0 || *slot >= kSlots) return reader.refuse(out, "ERR Invalid slot");
-  const auto keys = reader.store.keys_after(std::nullopt, kCountedKeysMax + 1);
-  if (!keys) return append_error(out, "ERR the store failed: " + keys.error().message);
-  if (keys.value().size() > kCountedKeysMax) {
-    return reader.refuse(
-        out, fmt::format("ERR there are more than {} keys, too many to be counted by slot",
-                         kCountedKeysMax));
-  }
-  kv::GiveWay way;
-  const auto in_slot =
-      std::count_if(keys.value().begin(), keys.value().end(), [&](const std::string& key) {
-        way.step();
-        return slot_of(key) == *slot;
-      });
-  append_integer(out, in_slot);
+  std::int64_t in_slot = 0;
+  std::size_t budget = kPatternStepsMax;
+  std::string error;
+  const Walked walked = walk_keys(
+      reader.store,
+      [&](const std::string& key) {
+        if (slot_of(key) == *slot && reader.may_show(key, budget)) ++in_slot;
+        return budget > 0;
+      },
+      error);
+  if (walked == Walked::all) return append_integer(out, in_slot);
+  if (walked == Walked::failed) return append_error(out, "ERR the store failed: " + error);
+  reader.refuse(out, fmt::format("ERR there are more than {} keys, or their names are too long, or "
+                                 "the user's patterns cost too much, to be counted by slot",
+                                 kWalkedKeysMax));
 }
 
 void run_readonly(Session&, const Arguments&, std::string& out) {

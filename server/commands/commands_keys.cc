@@ -1,6 +1,7 @@
 // Commands on keys of any type.
 #include <leasehold/kv/give_way.h>
 #include <leasehold/server/commands/commands.h>
+#include <leasehold/server/commands/key_walk.h>
 #include <leasehold/server/front/glob.h>
 #include <leasehold/server/front/words.h>
 
@@ -11,10 +12,9 @@
 namespace leasehold::server {
 namespace {
 
-/// Keys that one SCAN looks at, and one step of KEYS.
+/// Keys that one SCAN looks at.
 constexpr std::int64_t kScanKeysMax = 1000;
 /// What KEYS returns at most.
-constexpr std::size_t kKeysMax = 100'000;
 constexpr std::size_t kKeysBytesMax = std::size_t{16} << 20U;
 /// Among how many keys RANDOMKEY draws.
 constexpr std::size_t kRandomKeysMax = 1000;
@@ -130,27 +130,32 @@ void scan_keys(StoreReader& reader, const Arguments& args, std::string& out) {
     return reader.refuse(out,
                          fmt::format("ERR the pattern is longer than {} bytes", kPatternBytesMax));
   }
-  auto keys = reader.store.keys_after(std::nullopt, kKeysMax + 1);
-  if (!keys) return store_failed(out, keys.error());
-  if (keys.value().size() > kKeysMax) {
-    return reader.refuse(
-        out,
-        fmt::format("ERR there are more than {} keys: use SCAN, which goes through them in steps",
-                    kKeysMax));
-  }
-  std::vector<std::string_view> found;
+  std::vector<std::string> found;
   std::size_t bytes = 0;
   std::size_t budget = kPatternStepsMax;
-  kv::GiveWay way;
-  for (const std::string& key : keys.value()) {
-    way.step();
-    if (glob_matches(args[1], key, budget) && reader.may_show(key, budget)) {
-      found.push_back(key);
-      bytes += key.size();
-    }
-    if (budget == 0 || bytes > kKeysBytesMax) {
+  std::string error;
+  const Walked walked = walk_keys(
+      reader.store,
+      [&](const std::string& key) {
+        if (glob_matches(args[1], key, budget) && reader.may_show(key, budget)) {
+          bytes += key.size();
+          found.push_back(key);
+        }
+        return budget > 0 && bytes <= kKeysBytesMax;
+      },
+      error);
+  switch (walked) {
+    case Walked::all: break;
+    case Walked::failed: return append_error(out, "ERR the store failed: " + error);
+    case Walked::keys:
+      return reader.refuse(
+          out,
+          fmt::format("ERR there are more than {} keys: use SCAN, which goes through them in steps",
+                      kWalkedKeysMax));
+    case Walked::bytes:
+      return reader.refuse(out, "ERR the names of all keys are too long together: use SCAN");
+    case Walked::stopped:
       return reader.refuse(out, "ERR the pattern costs or finds too much at once: use SCAN");
-    }
   }
   append_array(out, found.size());
   for (const std::string_view key : found) append_bulk(out, key);

@@ -105,6 +105,21 @@ TEST_P(LeaseContract, AKeyIsAttachedDetachedAndAttachedAgain) {
   EXPECT_EQ(run(AttachKey{LeaseId(8), "a"}).substr(0, 9), "error 14:");
 }
 
+TEST_P(LeaseContract, KeysWithLongNamesAreNotAllRead) {
+  run(grant(7));
+  const std::size_t most = kReplyBytesMax / kKeyBytesMax;
+  for (std::size_t i = 0; i < most + 50; ++i) {
+    std::string key = std::to_string(1000 + i);
+    key.resize(kKeyBytesMax, 'k');
+    run(leased(key, "", 7));
+  }
+  EXPECT_EQ(store_->find_lease(LeaseId(7), "").value()->keys.size(), most + 1);
+  EXPECT_EQ(ask(LeaseInfo{LeaseId(7), ""}).substr(0, 8), "error 3:");
+  EXPECT_EQ(run(Transaction{{}, {LeaseInfo{LeaseId(7), ""}}}).substr(0, 9), "[error 3:");
+  EXPECT_EQ(run(RevokeLease{LeaseId(7)}), "OK");
+  EXPECT_EQ(store_->size(), 0U);
+}
+
 TEST_P(LeaseContract, AReplacedValueLeavesTheLeaseAndAnEditedOneStays) {
   run(grant(7));
   for (const char* key : {"set", "kept", "append", "incr", "range", "mset", "del", "getdel"}) {
