@@ -34,19 +34,27 @@ std::string json_of(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
+/// Of other users' sessions an operator alone is told. Those without an owner are everybody's.
+bool may_show(const Session& session, const replica::SessionTable::Session& one) {
+  const auto& rights = session.user().rights;
+  return one.owner.empty() || (rights && (rights->operates() || one.owner == rights->user()));
+}
+
 void list_sessions(const Session& session, std::string& out) {
   const auto sessions = session.context().store.sessions();
   if (!sessions) return append_error(out, "ERR the store failed: " + sessions.error().message);
-  std::string text = fmt::format(R"({{"open":{},"open_max":{},"sessions":[)",
-                                 sessions.value().size(), replica::kSessionsMax);
+  std::size_t open = 0;
+  std::string text;
   for (const replica::SessionTable::Session& one : sessions.value()) {
-    if (text.back() != '[') text += ',';
+    if (!may_show(session, one)) continue;
+    if (++open > 1) text += ',';
     fmt::format_to(std::back_inserter(text), R"({{"id":{},"activity":{},"results":{})",
                    one.id.value(), one.activity, one.results);
     if (!one.owner.empty()) text += R"(,"user":)" + json_of(one.owner);
     text += '}';
   }
-  append_bulk(out, text + "]}");
+  append_bulk(out, fmt::format(R"({{"open":{},"open_max":{},"sessions":[{}]}})", open,
+                               replica::kSessionsMax, text));
 }
 
 /// The command inside ONCE: encoded, and the form of its reply.

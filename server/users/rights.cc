@@ -44,6 +44,7 @@ Rights::Rights(std::string user, UserRules rules, std::uint64_t version, std::ui
   LEASEHOLD_ASSERT(catalogue.size() <= kCommandsMax);
   for (const std::string& rule : rules_.commands) {
     if (rule_covers(rule, {}, category::lease_others)) lease_others_ = rule[0] == '+';
+    if (rule_covers(rule, {}, category::cluster_admin)) operates_ = rule[0] == '+';
     for (std::size_t i = 0; i < catalogue.size(); ++i) {
       if (!rule_covers(rule, catalogue.name_of(i), catalogue.categories_of(i))) continue;
       commands_.set(i, rule[0] == '+');

@@ -38,6 +38,8 @@ class Rights {
   bool unrestricted() const { return unrestricted_; }
 
   bool may_touch_leases_of_others() const { return lease_others_; }
+  /// It is an operator: the rules give it what +@cluster-admin gives, all of it.
+  bool operates() const { return operates_; }
   bool may_run(std::size_t command) const { return commands_.test(command); }
 
   // These take the steps of their patterns off `budget`. When that is 0 afterwards the answer is
@@ -58,6 +60,7 @@ class Rights {
   const std::uint64_t created_;
   std::bitset<kCommandsMax> commands_;
   bool lease_others_ = false;
+  bool operates_ = false;
   bool unrestricted_ = false;
 };
 
