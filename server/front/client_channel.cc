@@ -15,9 +15,6 @@ namespace {
 
 using State = Greeting::State;
 
-/// A record of a TLS handshake begins with it. No request does: those begin with '*' or a letter.
-constexpr unsigned char kHandshakeRecord = 0x16;
-
 Count Counters::*counter_of(tls::Stream::Fault fault) {
   switch (fault) {
     case tls::Stream::Fault::certificate: return &Counters::tls_failed_certificate;
@@ -40,7 +37,7 @@ Greeting ClientChannel::greet(const ClientTls& tls, const std::string& cluster) 
     const bool later = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
     return {later ? State::waits_to_read : State::ended};
   }
-  if (first == kHandshakeRecord) {
+  if (first == kTlsHandshake) {
     generation_ = tls.generation();
     tls::ContextPtr context = tls.context();
     if (context == nullptr) return {State::ended};  // the certificate was taken away meanwhile

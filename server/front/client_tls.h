@@ -10,6 +10,15 @@
 
 namespace leasehold::server {
 
+/// A record of a TLS handshake begins with it.
+inline constexpr unsigned char kTlsHandshake = 0x16;
+/// Whether a record of TLS, of any type, begins with this byte. No request does: those begin with
+/// '*' or a letter.
+inline bool begins_tls_record(char byte) {
+  const auto first = static_cast<unsigned char>(byte);
+  return first >= kTlsHandshake - 2 && first <= kTlsHandshake + 1;
+}
+
 /// Any thread.
 class ClientTls {
  public:

@@ -154,6 +154,7 @@ struct ServerState {
   std::uint16_t port = 0;  ///< of the client listener; set before the first connection
   std::atomic<std::int64_t> next_ttl_warning{0};   ///< of the coarse clock: not before
   std::atomic<std::int64_t> next_http_warning{0};  ///< of the coarse clock: not before
+  std::atomic<std::int64_t> next_tls_warning{0};   ///< of the coarse clock: not before
   /// The users are at least as new as a read that was justified since the start. Until then a write
   /// waits for such a read: this node may have missed that the group was closed.
   std::atomic<bool> users_known{true};

@@ -24,8 +24,6 @@ namespace {
 /// Between two warnings of a time to live in the log.
 constexpr std::chrono::nanoseconds kTtlWarningPause = std::chrono::minutes(1);
 
-constexpr std::chrono::nanoseconds kHttpWarningPause = std::chrono::seconds(10);
-
 /// Cost of a place in addition to its bytes, so that the limit in bytes also holds for a flood of
 /// empty commands.
 constexpr std::size_t kPlaceBytes = 256;
@@ -84,6 +82,10 @@ std::size_t Session::process(std::string_view input) {
       look_up_user();
       if (closing_) break;
     }
+    if (!asked_ && begins_tls_record(input.front())) {
+      end_tls();
+      break;
+    }
     const RequestLimits limits = is_stranger() ? kStrangerLimits : RequestLimits();
     const ParseStatus status = parser_.parse(input.substr(taken), limits);
     if (status == ParseStatus::incomplete) break;
@@ -123,23 +125,6 @@ std::size_t Session::process(std::string_view input) {
   tell_events();
   if (stalled_ && output_.size() >= kOutputBytesMax) context_.counters->output_stalls.add();
   return closing_ ? input.size() : taken;
-}
-
-/// Without a reply, which would only help the page that is behind it.
-void Session::end_http() {
-  closing_ = true;
-  context_.counters->http_requests.add();
-  ServerState& state = context_.state;
-  const std::int64_t now = coarse_now().count();
-  std::int64_t next = state.next_http_warning.load(std::memory_order_relaxed);
-  if (!state.options.notice || now < next ||
-      !state.next_http_warning.compare_exchange_strong(next, now + kHttpWarningPause.count())) {
-    return;
-  }
-  state.options.notice(fmt::format(
-      "possible cross-protocol scripting attack: {} sent HTTP to the client port, and was closed. "
-      "This is said once in ten seconds at most",
-      address_));
 }
 
 void Session::run_one(const CommandSpec* spec, const Arguments& args) {

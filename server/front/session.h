@@ -225,6 +225,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void count_refusal();
   void end_http();
   void write(const CommandSpec& spec, const Arguments& args, std::string& out);
+  void end_tls();
   std::uint64_t take_place(PlaceKind kind, std::size_t bytes);
   Place& place(std::uint64_t number);
   void fill(std::uint64_t number, std::string reply);

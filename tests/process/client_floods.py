@@ -138,12 +138,28 @@ def records_of_tls(flood):
     with contextlib.suppress(ssl.SSLWantReadError):
         tls.do_handshake()
     hello = hello.read()
+    plain = flood.scene.kind != "certificates"
     for data in (hello, hello[:len(hello) // 2], hello + hello, hello[:5] + b"\xff" * 600,
                  b"\x16\x03\x01\xff\xff" + b"A" * 70000, b"\x16" * 3000,
                  b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00", b"\x15\x03\x03\x00\x02\x02\x28" * 100,
                  b"\x17\x03\x03\x00\x40" + b"B" * 64, b"\x14\x03\x03\x00\x01\x01" * 100):
         deaf(flood.node, flood.attacker.host, data)
+        if plain:
+            check(is_closed(flood.node, flood.attacker.host, data), f"{data[:8]!r} of TLS: the connection stays open")
     flood.hold()
+
+
+def is_closed(node, host, data):
+    """Sends bytes and waits. Whether the node closes the connection."""
+    with contextlib.suppress(ConnectionError):
+        with socket.create_connection((host, node.port), timeout=10) as raw:
+            raw.sendall(data)
+            try:
+                while raw.recv(1 << 16):
+                    pass
+            except socket.timeout:
+                return False
+    return True
 
 
 def deaf(node, host, data):

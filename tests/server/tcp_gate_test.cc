@@ -81,6 +81,32 @@ TEST_P(TcpGateTest, HttpIsClosedAndNothingBehindItIsExecuted) {
   EXPECT_EQ(call(good, {"ECHO", "HTTP/1.1"}).text, "HTTP/1.1");
 }
 
+TEST_P(TcpGateTest, BytesOfTlsAtAPlainPortAreClosed) {
+  ServerOptions options;
+  std::atomic<int> said{0};
+  options.notice = [&said](const std::string& text) {
+    EXPECT_THAT(text, StartsWith("127.0.0.1:"));
+    EXPECT_THAT(text, ::testing::HasSubstr("--client-tls"));
+    ++said;
+  };
+  open(options);
+  // Whole records, parts of one, and what only begins as one.
+  for (const std::string& bytes :
+       {std::string("\x16\x03\x01\x00\xc8", 5), std::string("\x16"), std::string(3000, '\x16'),
+        std::string("\x16\x03\x01\r\nSET stolen 1\r\nPING\r\n"), std::string("\x14\x03"),
+        std::string("\x15\x03"), std::string("\x17\x03")}) {
+    RawClient client(front_->port());
+    client.send(bytes);
+    EXPECT_EQ(client.read(), "");
+  }
+  EXPECT_EQ(state_->sum(&Counters::protocol_errors), 7U);
+  EXPECT_EQ(state_->sum(&Counters::writes), 0U);
+  EXPECT_EQ(said, 1);
+  // A request may have such a byte.
+  RespClient good = connect();
+  EXPECT_EQ(call(good, {"ECHO", "\x16"}).text, "\x16");
+}
+
 TEST_P(TcpGateTest, UnfinishedRequestsHaveOneBudgetAndSmallOnesAreServed) {
   ServerOptions options;
   options.client_memory_max = 8U << 20U;
