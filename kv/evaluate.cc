@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -43,6 +44,21 @@ EventCause cause_of(const ExpireKey& expire) {
   return expire.change == TimeChange::remove ? EventCause::persist : EventCause::expire_key;
 }
 
+/// A key that is named several times counts as often, and is loaded once.
+Result<Reply> run(const Exists& query, Draft& draft) {
+  std::vector<std::string_view> keys = query.keys;
+  std::sort(keys.begin(), keys.end());
+  std::size_t count = 0;
+  for (auto at = keys.begin(); at != keys.end();) {
+    const auto next = std::upper_bound(at, keys.end(), *at);
+    const auto loaded = draft.load(*at);
+    if (!loaded) return loaded.error();
+    if (loaded.value()) count += static_cast<std::size_t>(next - at);
+    at = next;
+  }
+  return Reply(integer(count));
+}
+
 template <class Query>
 Result<Reply> run(const Query& query, Draft& draft) {
   const Operation operation(query);
@@ -55,7 +71,6 @@ Result<Reply> run(const Query& query, Draft& draft) {
     if (!loaded) return loaded.error();
     found.push_back(std::move(loaded).value());
     if (!found.back()) continue;
-    if (std::holds_alternative<Exists>(operation)) found.back()->bytes = Bytes();
     bytes += found.back()->bytes.size();
     if (bytes > kReplyBytesMax) {
       return Reply(ErrorReply{ErrorKind::limit, values_too_large().message});

@@ -25,7 +25,7 @@ struct FoundLease {
   std::vector<std::string> keys;
   std::size_t key_bytes = 0;  ///< of the names
 
-  /// False: it has all that anybody is told.
+  /// False: it has more than is shown.
   bool add(std::string_view key) {
     key_bytes += key.size();
     keys.emplace_back(key);

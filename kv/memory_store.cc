@@ -173,9 +173,11 @@ class MemoryStore::Impl final : public Backend {
       const Value* value = shard(key).find(std::string(key));
       out.push_back(value == nullptr ? std::nullopt : std::optional<Value>(*value));
       if (value == nullptr) continue;
-      if (load == Load::revisions) out.back()->bytes = Bytes();
-      bytes += out.back()->bytes.size();
-      if (bytes > kReplyBytesMax) return values_too_large();
+      bytes += value->bytes.size();
+      if (bytes > bytes_max(load)) return values_too_large(bytes_max(load));
+      if (load == Load::whole) continue;
+      out.back()->left_out = value->bytes.size();
+      out.back()->bytes = Bytes();
     }
     return out;
   }
@@ -189,11 +191,10 @@ class MemoryStore::Impl final : public Backend {
         if (!after || *after < key) found.push_back(key);
       }
     }
-    const std::size_t kept = std::min(count, out.size());
-    const auto end = out.begin() + static_cast<std::ptrdiff_t>(kept);
-    std::partial_sort(out.begin(), end, out.end());
-    out.erase(end, out.end());
-    return out;
+    const std::size_t kept = std::min(count, found.size());
+    const auto end = found.begin() + static_cast<std::ptrdiff_t>(kept);
+    std::partial_sort(found.begin(), end, found.end());
+    return std::vector<std::string>(found.begin(), end);
   }
 
   Result<Rows> rows(std::string_view prefix, std::optional<std::string_view> after,
@@ -434,11 +435,13 @@ Result<Rows> MemoryStore::rows(std::string_view prefix, std::optional<std::strin
   return impl_->rows(prefix, after, count, load);
 }
 
-Result<bool> MemoryStore::exists(std::string_view key) const {
+Result<std::optional<std::size_t>> MemoryStore::length(std::string_view key) const {
   const Shard& shard = impl_->shard(key);
   const std::string owned(key);
   const std::lock_guard lock(shard.mutex);
-  return shard.find(owned) != nullptr;
+  const Value* value = shard.find(owned);
+  if (value == nullptr) return std::optional<std::size_t>();
+  return std::optional<std::size_t>(value->bytes.size());
 }
 
 Result<std::vector<replica::SessionTable::Session>> MemoryStore::sessions() const {

@@ -72,12 +72,6 @@ Reply answer(const FoundLease& found) {
   }
   ArrayReply keys;
   for (const std::string& key : found.keys) {
-    bytes += key.size();
-    if (bytes > kReplyBytesMax) {
-      return ErrorReply{
-          ErrorKind::limit,
-          fmt::format("the keys of the lease have more than {} bytes together", kReplyBytesMax)};
-    }
     keys.items.push_back(encode_reply(ValueReply{Bytes(key)}));
   }
   ArrayReply array = lease_fields(found.lease);
@@ -166,42 +160,84 @@ Result<Reply> find_key_lease(const KeyLease& query, const Store& store) {
   }
 }
 
-}  // namespace
+/// A key that is named several times counts as often, and is looked at once.
+Result<Reply> count_existing(std::vector<std::string_view> keys, const Store& store,
+                             std::size_t& loaded) {
+  std::sort(keys.begin(), keys.end());
+  std::vector<std::string_view> each = keys;
+  each.erase(std::unique(each.begin(), each.end()), each.end());
+  const auto found = store.get_all(each, Load::revisions);
+  if (!found) return found.error();
+  std::size_t count = 0;
+  auto at = keys.begin();
+  for (std::size_t i = 0; i < each.size(); ++i) {
+    const auto next = std::upper_bound(at, keys.end(), each[i]);
+    if (const auto& value = found.value()[i]) {
+      count += static_cast<std::size_t>(next - at);
+      loaded += value->left_out;
+    }
+    at = next;
+  }
+  return integer(count);
+}
 
-Result<Reply> query(const Operation& query, const Store& store) {
-  if (const auto* time = std::get_if<KeyLease>(&query)) return find_key_lease(*time, store);
-  if (const auto* info = std::get_if<LeaseInfo>(&query)) {
-    const auto found = store.find_lease(info->id, info->name);
-    if (!found) return found.error();
-    return found.value() && shown(found.value()->lease, *info) ? answer(*found.value())
-                                                               : Reply(Nil{});
-  }
-  if (const auto* list = std::get_if<LeaseList>(&query)) {
-    const auto found = store.leases_after(list->after, list->count);
-    if (!found) return found.error();
-    return answer(found.value());
-  }
+Result<Reply> find_length(std::string_view key, bool exists, const Store& store,
+                          std::size_t& loaded) {
+  const auto length = store.length(key);
+  if (!length) return length.error();
+  loaded = length.value().value_or(0);
+  if (exists) return integer(length.value() ? 1U : 0U);
+  return integer(loaded);
+}
+
+Result<Reply> find_lease(const LeaseInfo& query, const Store& store) {
+  const auto found = store.find_lease(query.id, query.name);
+  if (!found) return found.error();
+  if (!found.value() || !shown(found.value()->lease, query)) return Reply(Nil{});
+  return answer(*found.value());
+}
+
+Result<Reply> list_leases(const LeaseList& query, const Store& store) {
+  const auto found = store.leases_after(query.after, query.count);
+  if (!found) return found.error();
+  return answer(found.value());
+}
+
+Result<Reply> find_values(const Operation& query, const std::vector<std::string_view>& keys,
+                          const Store& store, std::size_t& loaded) {
   Found found;
-  const std::vector<std::string_view> keys = keys_of(query);
-  if (keys.size() == 1 && std::holds_alternative<Exists>(query)) {
-    const auto exists = store.exists(keys[0]);
-    if (!exists) return exists.error();
-    return integer(exists.value() ? 1 : 0);
-  }
   if (keys.size() == 1) {
     auto one = store.get(keys[0]);
     if (!one) return one.error();
     found.push_back(std::move(one).value());
   } else if (!keys.empty()) {
-    const bool exists = std::holds_alternative<Exists>(query);
-    auto all = store.get_all(keys, exists ? Load::revisions : Load::whole);
-    if (!all && all.error().code == ErrorCode::invalid_argument) {
-      return Reply(ErrorReply{ErrorKind::limit, all.error().message});
-    }
+    auto all = store.get_all(keys, Load::whole);
     if (!all) return all.error();
     found = std::move(all).value();
   }
+  for (const auto& value : found) loaded += value ? value->bytes.size() : 0;
   return answer(query, found, store.size());
+}
+
+}  // namespace
+
+Result<Reply> query(const Operation& query, const Store& store, std::size_t* loaded) {
+  std::size_t unwanted = 0;
+  std::size_t& bytes = loaded == nullptr ? unwanted : *loaded;
+  bytes = 0;
+  if (const auto* time = std::get_if<KeyLease>(&query)) return find_key_lease(*time, store);
+  if (const auto* info = std::get_if<LeaseInfo>(&query)) return find_lease(*info, store);
+  if (const auto* list = std::get_if<LeaseList>(&query)) return list_leases(*list, store);
+  const std::vector<std::string_view> keys = keys_of(query);
+  const bool exists = std::holds_alternative<Exists>(query);
+  if (keys.size() == 1 && (exists || std::holds_alternative<StrLen>(query))) {
+    return find_length(keys[0], exists, store, bytes);
+  }
+  auto reply = exists ? count_existing(keys, store, bytes) : find_values(query, keys, store, bytes);
+  if (!reply && reply.error().code == ErrorCode::invalid_argument) {
+    return Reply(ErrorReply{ErrorKind::limit, reply.error().message});
+  }
+  return reply;
 }
 
 }  // namespace leasehold::kv

@@ -4,6 +4,7 @@
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/store.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -32,7 +33,8 @@ Reply key_lease(const grant::LeaseTable::Lease* lease);
 
 /// Whether an operation is a query.
 bool is_query(const Operation& operation);
-/// Answers a query from a store. Errors: those of Store::get().
-Result<Reply> query(const Operation& query, const Store& store);
+/// Answers a query from a store. `loaded`, if it is not null: the bytes of values that were read
+/// for this, also those that are not in the reply. Errors: those of Store::get().
+Result<Reply> query(const Operation& query, const Store& store, std::size_t* loaded = nullptr);
 
 }  // namespace leasehold::kv

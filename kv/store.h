@@ -28,6 +28,7 @@ struct Value {
   std::uint64_t mod_revision = 0;     ///< when it was last written
   std::uint64_t version = 0;          ///< writes since it came into being, from 1 on
   grant::LeaseId lease{};             ///< the key is deleted with this lease; 0: none
+  std::size_t left_out = 0;           ///< bytes that a read did not load (Load::revisions)
 };
 
 /// What a read of several keys loads of each.
@@ -35,6 +36,12 @@ enum class Load : std::uint8_t {
   whole,
   revisions,  ///< and no bytes
 };
+
+/// Value bytes of one Store::get_all(): to find a value its bytes are read, also if it is not
+/// shown.
+constexpr std::size_t bytes_max(Load load) {
+  return load == Load::whole ? kReplyBytesMax : std::size_t{256} << 20U;
+}
 
 /// A key and its value.
 struct Row {
@@ -50,11 +57,10 @@ struct Rows {
 /// Value bytes of one Store::rows(), give or take one value.
 inline constexpr std::size_t kRowsBytesMax = std::size_t{4} << 20U;
 
-/// The error of a read whose values have more than kReplyBytesMax bytes together.
-inline Error values_too_large() {
-  return {ErrorCode::invalid_argument, "the values have more than " +
-                                           std::to_string(kReplyBytesMax) +
-                                           " bytes together: ask for fewer"};
+/// The error of a read whose values have more than `max` bytes together.
+inline Error values_too_large(std::size_t max = kReplyBytesMax) {
+  return {ErrorCode::invalid_argument,
+          "the values have more than " + std::to_string(max) + " bytes together: ask for fewer"};
 }
 
 /// The read side. apply() runs on one thread (see replica::StateMachine); every other method may
@@ -74,7 +80,7 @@ class Store : public replica::StateMachine {
   /// The value, or none if the key does not exist. Errors: io, corrupted (the store has failed).
   virtual Result<std::optional<Value>> get(std::string_view key) const = 0;
   /// The value of each of the keys, in their order, all at one instant. Errors as get(), and
-  /// invalid_argument when the values have more than kReplyBytesMax bytes together.
+  /// invalid_argument when the values have more than bytes_max(load) bytes together.
   virtual Result<std::vector<std::optional<Value>>> get_all(
       const std::vector<std::string_view>& keys, Load load) const = 0;
   /// Keys in ascending order of their bytes, from the first one after `after` on (from the very
@@ -88,8 +94,13 @@ class Store : public replica::StateMachine {
   /// part. Changes that the later parts already contain then come once more. Errors as get().
   virtual Result<Rows> rows(std::string_view prefix, std::optional<std::string_view> after,
                             std::size_t count, Load load) const = 0;
-  /// get() without the value's bytes.
-  virtual Result<bool> exists(std::string_view key) const = 0;
+  /// Of the value; none if the key does not exist. Errors as get().
+  virtual Result<std::optional<std::size_t>> length(std::string_view key) const = 0;
+  Result<bool> exists(std::string_view key) const {
+    const auto found = length(key);
+    if (!found) return found.error();
+    return found.value().has_value();
+  }
   /// The sessions that are open, in the order of their ids. Errors as get().
   virtual Result<std::vector<replica::SessionTable::Session>> sessions() const = 0;
   /// A lease by its id, or (0) by its name, at one instant; none if there is no such lease. Of its

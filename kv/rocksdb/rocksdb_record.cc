@@ -68,14 +68,20 @@ std::string encode_value_head(const Value& value) {
   return out;
 }
 
-Result<Value> decode_value(std::string_view bytes) {
+Result<Value> decode_value(std::string_view bytes, Load load) {
   const bool leased = !bytes.empty() && bytes[0] == static_cast<char>(kLeasedFormat);
   std::string_view rest = bytes;
   std::array<std::uint64_t, 4> n{};
   auto error = leased ? decode_numbers("value", kLeasedFormat, rest, n)
                       : decode_numbers("value", kRecordFormat, rest, std::span(n).first(3));
   if (error) return *std::move(error);
-  return Value{Bytes(rest), n[0], n[1], n[2], grant::LeaseId(n[3])};
+  Value value{Bytes(), n[0], n[1], n[2], grant::LeaseId(n[3])};
+  if (load == Load::whole) {
+    value.bytes = Bytes(rest);
+  } else {
+    value.left_out = rest.size();
+  }
+  return value;
 }
 
 Result<Record> decode_whole_record(std::string_view what, std::string_view bytes,

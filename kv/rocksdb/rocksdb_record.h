@@ -45,7 +45,7 @@ std::string encode_record(std::initializer_list<std::uint64_t> numbers);
 /// The head of a value, which its bytes follow. Of format 1, or 2 if it is attached to a lease.
 std::string encode_value_head(const Value& value);
 /// A value with its bytes. Errors: corrupted, unsupported_format.
-Result<Value> decode_value(std::string_view bytes);
+Result<Value> decode_value(std::string_view bytes, Load load = Load::whole);
 /// The reverse, for `count` numbers; the rest stays in `bytes`. Errors: corrupted,
 /// unsupported_format.
 Result<Record> decode_record(std::string_view what, std::string_view& bytes, std::size_t count);

@@ -57,9 +57,8 @@ Result<Rows> read_rows(rocksdb::DB& db, std::string_view prefix,
       out.more = true;
       break;
     }
-    auto value = decode_value({at->value().data(), at->value().size()});
+    auto value = decode_value({at->value().data(), at->value().size()}, load);
     if (!value) return value.error();
-    if (load == Load::revisions) value.value().bytes = Bytes();
     bytes += value.value().bytes.size();
     out.rows.push_back({std::string(key), std::move(value).value()});
     way.step();

@@ -253,8 +253,8 @@ Result<Rows> RocksdbStore::rows(std::string_view prefix, std::optional<std::stri
                                 std::size_t count, Load load) const {
   return impl_->rows(prefix, after, count, load);
 }
-Result<bool> RocksdbStore::exists(std::string_view key) const {
-  return impl_->exists(key);
+Result<std::optional<std::size_t>> RocksdbStore::length(std::string_view key) const {
+  return impl_->length(key);
 }
 Result<std::vector<replica::SessionTable::Session>> RocksdbStore::sessions() const {
   return impl_->sessions();

@@ -83,7 +83,7 @@ class RocksdbStore final : public Store {
                                               std::size_t count) const override;
   Result<Rows> rows(std::string_view prefix, std::optional<std::string_view> after,
                     std::size_t count, Load load) const override;
-  Result<bool> exists(std::string_view key) const override;
+  Result<std::optional<std::size_t>> length(std::string_view key) const override;
   Result<std::vector<replica::SessionTable::Session>> sessions() const override;
   Result<std::optional<FoundLease>> find_lease(grant::LeaseId id,
                                                std::string_view name) const override;

@@ -62,7 +62,7 @@ class RocksdbStore::Impl final : private Backend {
                                               std::size_t count) const;
   Result<Rows> rows(std::string_view prefix, std::optional<std::string_view> after,
                     std::size_t count, Load load) const;
-  Result<bool> exists(std::string_view key) const;
+  Result<std::optional<std::size_t>> length(std::string_view key) const;
   Result<std::vector<replica::SessionTable::Session>> sessions() const;
   Result<std::optional<FoundLease>> find_lease(grant::LeaseId id, std::string_view name) const;
   Result<std::vector<grant::LeaseTable::Lease>> leases_after(grant::LeaseId after,
@@ -121,7 +121,7 @@ class RocksdbStore::Impl final : private Backend {
   /// `share` becomes that of the stored record.
   Result<std::optional<Value>> get(std::string_view key, rocksdb::DB& db,
                                    const rocksdb::ReadOptions& options,
-                                   std::optional<StateSum>* share) const;
+                                   std::optional<StateSum>* share, Load load = Load::whole) const;
 
   Options options_;
   std::unique_ptr<Folder> folder_;

@@ -21,7 +21,8 @@ Result<std::optional<Value>> RocksdbStore::Impl::get(std::string_view key) const
 
 Result<std::optional<Value>> RocksdbStore::Impl::get(std::string_view key, rocksdb::DB& db,
                                                      const rocksdb::ReadOptions& options,
-                                                     std::optional<StateSum>* share) const {
+                                                     std::optional<StateSum>* share,
+                                                     Load load) const {
   rocksdb::PinnableSlice bytes;
   const std::string whole_key = data_key(key);
   const rocksdb::Status status = db.Get(options, db.DefaultColumnFamily(), whole_key, &bytes);
@@ -30,7 +31,7 @@ Result<std::optional<Value>> RocksdbStore::Impl::get(std::string_view key, rocks
   }
   if (status.IsNotFound()) return std::optional<Value>();
   if (!status.ok()) return fail(status_error("a read failed", status));
-  auto value = decode_value({bytes.data(), bytes.size()});
+  auto value = decode_value({bytes.data(), bytes.size()}, load);
   if (!value) return fail(value.error());
   return std::optional<Value>(std::move(value).value());
 }
@@ -48,13 +49,12 @@ Result<std::vector<std::optional<Value>>> RocksdbStore::Impl::get_all(
   GiveWay way;
   for (const std::string_view key : keys) {
     way.step();
-    auto value = get(key, pinned.db(), options, nullptr);
+    auto value = get(key, pinned.db(), options, nullptr, load);
     if (!value) return value.error();
     out.push_back(std::move(value).value());
     if (!out.back()) continue;
-    if (load == Load::revisions) out.back()->bytes = Bytes();
-    bytes += out.back()->bytes.size();
-    if (bytes > kReplyBytesMax) return values_too_large();
+    bytes += out.back()->bytes.size() + out.back()->left_out;
+    if (bytes > bytes_max(load)) return values_too_large(bytes_max(load));
   }
   return out;
 }
@@ -78,14 +78,13 @@ Result<Rows> RocksdbStore::Impl::rows(std::string_view prefix,
   return rows;
 }
 
-Result<bool> RocksdbStore::Impl::exists(std::string_view key) const {
+Result<std::optional<std::size_t>> RocksdbStore::Impl::length(std::string_view key) const {
   if (auto refused = refusal()) return *refused;
   const Pinned pinned(live_);
-  rocksdb::PinnableSlice bytes;
-  const rocksdb::Status status = pinned.db().Get(
-      rocksdb::ReadOptions(), pinned.db().DefaultColumnFamily(), data_key(key), &bytes);
-  if (status.ok() || status.IsNotFound()) return status.ok();
-  return fail(status_error("a read failed", status));
+  const auto value = get(key, pinned.db(), rocksdb::ReadOptions(), nullptr, Load::revisions);
+  if (!value) return value.error();
+  if (!value.value()) return std::optional<std::size_t>();
+  return std::optional<std::size_t>(value.value()->left_out);
 }
 
 Result<std::vector<replica::SessionTable::Session>> RocksdbStore::Impl::sessions() const {

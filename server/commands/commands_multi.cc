@@ -72,12 +72,16 @@ void run_watch(Session& session, const Arguments& args, std::string& out) {
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   const auto found = session.context().store.get_all(keys, kv::Load::revisions);
+  if (!found && found.error().code == ErrorCode::invalid_argument) {
+    return refuse_watch(session, "ERR " + found.error().message, out);
+  }
   if (!found) {
     session.multi().fail_watch();
     return append_error(out, "ERR the store failed: " + found.error().message);
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const auto& value = found.value()[i];
+    if (value) session.charge_loaded(value->left_out);
     const auto watched = session.multi().watch({keys[i], value ? value->mod_revision : 0});
     if (!watched) return refuse_watch(session, "ERR " + watched.error().message, out);
   }

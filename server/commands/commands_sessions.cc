@@ -34,7 +34,7 @@ std::string json_of(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
-/// Of other users' sessions an operator alone is told. Those without an owner are everybody's.
+/// Those of other users are for operators. One without an owner is everybody's.
 bool may_show(const Session& session, const replica::SessionTable::Session& one) {
   const auto& rights = session.user().rights;
   return one.owner.empty() || (rights && (rights->operates() || one.owner == rights->user()));

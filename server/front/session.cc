@@ -318,9 +318,13 @@ void Session::flush_line() {
           read_in_background();
           break;
         }
-        answer(*front.spec, args, output_);
+        if (is_long_watch(*front.spec, args.size())) {
+          if (!watch_some(front, output_)) continue;
+        } else {
+          answer(*front.spec, args, output_);
+        }
       }
-      work_ += args.size() + (output_.size() - before) / kReplyBytesPerWord;
+      work_ += front.words.size() + (output_.size() - before) / kReplyBytesPerWord;
       if (front.silent) output_.resize(before);
     } else if (!front.silent) {
       output_.append(front.reply);

@@ -119,6 +119,8 @@ class Session : public std::enable_shared_from_this<Session> {
   /// What the store is asked for, by a command that has `make`, with what this node has to add to
   /// it. The text of an error, or empty.
   std::string make(const CommandSpec& spec, const Arguments& args, kv::Operation& operation) const;
+  /// Bytes of values that a command has read and does not show are work of the turn, too.
+  void charge_loaded(std::size_t bytes) { work_ += bytes / kReplyBytesPerWord; }
   /// Counts a refusal of a command for its own sake and appends it. `text` has its first word.
   void refuse(std::string& out, std::string_view text);
   /// "id=7 addr=...", as CLIENT INFO and CLIENT LIST show it.
@@ -246,6 +248,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Route judge_read(const ReadPolicy& policy);
   Route judge_lease_read();
   void ask_node(std::uint64_t number, const ReadPolicy& policy);
+  /// A part of a long WATCH. False: there are more.
+  bool watch_some(Place& front, std::string& out);
   void answer(const CommandSpec& spec, const Arguments& args, std::string& out);
   void submit_reads();
   replica::ReadCompletion read_completion(ReadBatch batch);

@@ -36,7 +36,8 @@ void Session::read(const CommandSpec& spec, const Arguments& args, const ReadPol
   const Route route = judge_read(policy);
   const bool is_long = is_long_read(spec, args.size());
   if (is_long) good_in_a_row_ = 0;
-  if (route == Route::now && line_.empty() && !is_long) return answer(spec, args, out);
+  const bool at_once = route == Route::now && line_.empty();
+  if (at_once && !is_long && !is_long_watch(spec, args.size())) return answer(spec, args, out);
   const std::uint64_t number = take_place(PlaceKind::read, bytes);
   Place& taken = place(number);
   taken.spec = &spec;
@@ -210,11 +211,27 @@ void Session::answer(const CommandSpec& spec, const Arguments& args, std::string
       StoreReader reader(context_.store, context_.state, protocol);
       if (!user_.unrestricted) reader.limit(user_.rights);
       reader.answer(spec, args, out);
+      const std::size_t shown = out.size() - before;
+      if (reader.loaded() > shown) charge_loaded(reader.loaded() - shown);
       if (reader.refused()) count_refusal();
     }
     if (!only_reads || seen == newest_users()) return;
     out.resize(before);
   }
+}
+
+/// The keys need not be of one instant: each has been as it is watched since the command came.
+bool Session::watch_some(Place& front, std::string& out) {
+  const std::size_t count = std::min(front.words.size(), kShortReadWords);
+  const auto end = front.words.begin() + static_cast<std::ptrdiff_t>(count);
+  const std::size_t before = out.size();
+  answer(*front.spec, Arguments(front.words.begin(), end), out);
+  // Of the parts, one that is refused has the reply, or the last one.
+  if (end == front.words.end() || out[before] == '-') return true;
+  work_ += count;
+  out.resize(before);
+  front.words.erase(front.words.begin() + 1, end);
+  return false;
 }
 
 void Session::read_in_background() {
@@ -255,7 +272,7 @@ void StoreReader::answer(const CommandSpec& spec, const Arguments& args, std::st
   if (const std::string problem = spec.make(args, query); !problem.empty()) {
     return refuse(out, problem);
   }
-  const Result<kv::Reply> reply = kv::query(query, store);
+  const Result<kv::Reply> reply = kv::query(query, store, &loaded_);
   if (!reply) return append_error(out, "ERR the store failed: " + reply.error().message);
   append_kv_reply(out, reply.value(), protocol, spec.form, {}, state.lease_keeper);
 }

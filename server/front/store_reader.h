@@ -23,6 +23,11 @@ inline constexpr std::size_t kShortReadWords = 64;
 inline bool is_long_read(const CommandSpec& spec, std::size_t words) {
   return spec.scan != nullptr || (spec.make != nullptr && words > kShortReadWords);
 }
+/// Whether it is a WATCH that is made in parts, in several turns: what it finds belongs to the
+/// session, so no other thread can make it.
+inline bool is_long_watch(const CommandSpec& spec, std::size_t words) {
+  return spec.group == CommandGroup::transactions && words > kShortReadWords;
+}
 
 /// One thread at a time. What it refers to may be used on any thread and outlives it.
 class StoreReader {
@@ -38,6 +43,8 @@ class StoreReader {
     append_error(out, text);
   }
   bool refused() const { return refused_; }
+  /// Bytes of values that answer() has read, whether it shows them or not.
+  std::size_t loaded() const { return loaded_; }
   /// Reads show only keys that these rights permit; null: none.
   void limit(std::shared_ptr<const Rights> rights) {
     limited_ = true;
@@ -54,6 +61,7 @@ class StoreReader {
 
  private:
   bool refused_ = false;
+  std::size_t loaded_ = 0;
   bool limited_ = false;
   std::shared_ptr<const Rights> rights_;
 };

@@ -1,4 +1,5 @@
 // What store.h promises, asked of both stores.
+#include <leasehold/kv/query.h>
 #include <leasehold/tests/kv/command_source.h>
 #include <leasehold/tests/kv/same_state.h>
 #include <leasehold/tests/kv/store_support.h>
@@ -199,6 +200,29 @@ TEST_P(StoreContract, ATransactionPastItsLimitsDoesNothing) {
                 .at(5)
                 ->mod_revision,
             1U);
+}
+
+TEST_P(StoreContract, AReadThatShowsNoValuesIsBoundedByTheirBytes) {
+  const std::string value(kValueBytesMax, 'v');
+  run(Set{"big", value});
+  EXPECT_EQ(store_->length("big").value(), kValueBytesMax);
+  EXPECT_EQ(store_->length("none").value(), std::nullopt);
+  const auto some = store_->get_all({"big", "none"}, Load::revisions).value();
+  EXPECT_EQ(some.at(0)->left_out, kValueBytesMax);
+  EXPECT_EQ(some.at(0)->bytes.size(), 0U);
+  std::vector<std::string_view> keys(bytes_max(Load::revisions) / kValueBytesMax, "big");
+  EXPECT_TRUE(store_->get_all(keys, Load::revisions).ok());
+  keys.emplace_back("big");
+  EXPECT_EQ(store_->get_all(keys, Load::revisions).error().code, ErrorCode::invalid_argument);
+  // A key that is named often is looked at once.
+  std::size_t loaded = 0;
+  const auto reply = query(Exists{keys}, *store_, &loaded);
+  EXPECT_EQ(text(encode_reply(reply.value())), std::to_string(keys.size()));
+  EXPECT_EQ(loaded, kValueBytesMax);
+  EXPECT_EQ(run(Exists{keys}), std::to_string(keys.size()));
+  EXPECT_EQ(text(encode_reply(query(StrLen{"big"}, *store_, &loaded).value())),
+            std::to_string(kValueBytesMax));
+  EXPECT_EQ(loaded, kValueBytesMax);
 }
 
 TEST_P(StoreContract, ValuesDoNotGrowPastTheirLimit) {

@@ -5,6 +5,7 @@
 #include <leasehold/server/front/resp.h>
 #include <leasehold/server/front/session.h>
 #include <leasehold/server/front/tcp_front.h>
+#include <leasehold/tests/server/store_over.h>
 #include <leasehold/tests/server/tcp_front_rig.h>
 
 #include <gmock/gmock.h>
@@ -267,9 +268,9 @@ TEST_P(TcpFrontTest, RepliesThatAreReadyAtStopAreSent) {
 }
 
 /// Waits in keys_after() until the test lets it go on.
-class StoreWithSlowScans final : public kv::Store {
+class StoreWithSlowScans final : public StoreOver {
  public:
-  explicit StoreWithSlowScans(kv::Store& store) : store_(store) {}
+  using StoreOver::StoreOver;
   void let_go() {
     const std::lock_guard lock(mutex_);
     free_ = true;
@@ -285,48 +286,10 @@ class StoreWithSlowScans final : public kv::Store {
     scanning_ = true;
     changed_.notify_all();
     LEASEHOLD_ASSERT(changed_.wait_for(lock, kPatience, [this] { return free_; }));
-    return store_.keys_after(after, count);
-  }
-  Result<std::optional<kv::Value>> get(std::string_view key) const override {
-    return store_.get(key);
-  }
-  Result<std::vector<std::optional<kv::Value>>> get_all(const std::vector<std::string_view>& keys,
-                                                        kv::Load load) const override {
-    return store_.get_all(keys, load);
-  }
-  Result<kv::Rows> rows(std::string_view prefix, std::optional<std::string_view> after,
-                        std::size_t count, kv::Load load) const override {
-    return store_.rows(prefix, after, count, load);
-  }
-  Result<bool> exists(std::string_view key) const override { return store_.exists(key); }
-  Result<std::vector<replica::SessionTable::Session>> sessions() const override {
-    return store_.sessions();
-  }
-  Result<std::optional<kv::FoundLease>> find_lease(grant::LeaseId id,
-                                                   std::string_view name) const override {
-    return store_.find_lease(id, name);
-  }
-  Result<std::vector<grant::LeaseTable::Lease>> leases_after(grant::LeaseId after,
-                                                             std::size_t count) const override {
-    return store_.leases_after(after, count);
-  }
-  Result<kv::LeaseChanges> lease_changes(std::uint64_t cursor) const override {
-    return store_.lease_changes(cursor);
-  }
-  const kv::EventHistory& events() const override { return store_.events(); }
-  const kv::Users& users() const override { return store_.users(); }
-  std::uint64_t size() const override { return store_.size(); }
-  std::uint64_t fences() const override { return store_.fences(); }
-  std::uint64_t revision() const override { return store_.revision(); }
-  raft::Index applied_index() const override { return store_.applied_index(); }
-  raft::Index durable_index() const override { return store_.durable_index(); }
-  std::vector<Bytes> apply(const std::vector<replica::Command>& commands,
-                           raft::Index last) override {
-    return store_.apply(commands, last);
+    return StoreOver::keys_after(after, count);
   }
 
  private:
-  kv::Store& store_;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   mutable bool scanning_ = false;
