@@ -33,7 +33,7 @@ class UserChange : public std::enable_shared_from_this<UserChange> {
   UserChange& operator=(const UserChange&) = delete;
 
   void start() {
-    const bool posted = state_.accounts.queue.post([self = shared_from_this()] { self->run(); });
+    const bool posted = state_.accounts.queue.change([self = shared_from_this()] { self->run(); });
     if (!posted) {
       fail(
           "TRYAGAIN too many passwords are being checked at this node; the command was not "

@@ -4,6 +4,7 @@
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/permission.h>
 #include <leasehold/server/front/session.h>
+#include <leasehold/server/front/source.h>
 #include <leasehold/server/front/words.h>
 #include <leasehold/server/users/password.h>
 
@@ -284,18 +285,26 @@ void Session::authenticate(std::string_view who, std::string_view password, Auth
   }
   const std::uint64_t number = take_place(PlaceKind::other, 0);
   user_.checking = true;
-  const bool posted = accounts.queue.post(
-      [weak = weak_from_this(), &executor = *context_.executor, &accounts, rights, number, on,
-       tried = std::string(who.substr(0, kAclLogBytes)), digest, done = std::move(done)]() mutable {
-        StoredPassword right;
-        if (!weak.expired()) right = accounts.check(rights, digest);
-        if (!on) right.reset();
-        wipe(digest);
-        executor.post([weak, rights, number, right = std::move(right), tried = std::move(tried),
-                       done = std::move(done)] {
-          if (const auto self = weak.lock()) self->finish_check(number, tried, right, rights, done);
-        });
-      });
+  PasswordCheck check;
+  check.source = source_of(address_);
+  check.user = rights ? rights->user() : std::string();
+  check.what = accounts.same_check(rights, who, digest);
+  check.asker = weak_from_this();
+  check.find = [&accounts, rights, digest]() mutable {
+    StoredPassword right = accounts.check(rights, digest);
+    wipe(digest);
+    return right;
+  };
+  check.done = [weak = weak_from_this(), &executor = *context_.executor, rights, number, on,
+                tried = std::string(who.substr(0, kAclLogBytes)),
+                done = std::move(done)](StoredPassword right) mutable {
+    if (!on) right.reset();
+    executor.post([weak, rights, number, right = std::move(right), tried = std::move(tried),
+                   done = std::move(done)] {
+      if (const auto self = weak.lock()) self->finish_check(number, tried, right, rights, done);
+    });
+  };
+  const bool posted = accounts.queue.check(std::move(check));
   wipe(digest);
   if (posted) return;
   user_.checking = false;

@@ -58,6 +58,16 @@ StoredPassword Accounts::knows(const Rights& rights, std::string_view digest) {
   return at == known_.end() ? std::nullopt : StoredPassword(at->second);
 }
 
+std::string Accounts::same_check(const RightsPointer& rights, std::string_view name,
+                                 std::string_view digest) {
+  const std::lock_guard lock(known_mutex_);
+  if (key_.empty()) key_ = random_hex(256);
+  if (key_.empty()) return {};
+  const std::string_view kind = rights ? "user" : "nobody";
+  return keyed_digest(
+      key_, fmt::format("{} {} {} {}", digest, rights ? rights->version() : 0, kind, name));
+}
+
 StoredPassword Accounts::check(const RightsPointer& rights, std::string_view digest) {
   if (!rights || rights->rules().passwords.empty()) {
     spend_a_check();

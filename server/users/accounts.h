@@ -18,9 +18,6 @@
 
 namespace leasehold::server {
 
-/// A password as its user has it stored; empty: the user needs none.
-using StoredPassword = std::optional<std::string>;
-
 /// Passwords that were right, kept so that the next connection of a pool costs no slow check.
 inline constexpr std::size_t kKnownPasswordsMax = 1024;
 
@@ -44,6 +41,9 @@ class Accounts {
   /// Which of the user's passwords this is, as it is stored, if it was right a while ago, and the
   /// user's record is still the same. Fast.
   StoredPassword knows(const Rights& rights, std::string_view digest);
+  /// Equal for checks that have the same answer; empty: there is no telling.
+  std::string same_check(const RightsPointer& rights, std::string_view name,
+                         std::string_view digest);
   /// Slow. Which of the user's passwords the digest is that of, as it is stored; remembers it if it
   /// is one. Null rights, and users without a password: none, after the time that a check takes.
   StoredPassword check(const RightsPointer& rights, std::string_view digest);

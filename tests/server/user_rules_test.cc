@@ -331,19 +331,6 @@ TEST(Passwords, AStoredFormWithOtherCostsIsRefused) {
   EXPECT_FALSE(password_matches("", sha256_hex("x")));
 }
 
-TEST(Passwords, TheQueueIsBounded) {
-  PasswordQueue queue;
-  std::mutex gate;
-  gate.lock();
-  for (std::size_t i = 0; i < kPasswordTasksMax; ++i) {
-    EXPECT_TRUE(queue.post([&gate] { const std::lock_guard lock(gate); }));
-  }
-  EXPECT_FALSE(queue.post([] {}));
-  gate.unlock();
-  queue.stop();
-  EXPECT_FALSE(queue.post([] {}));
-}
-
 TEST(Accounts, AKnownPasswordIsForgottenWhenTheUserChanges) {
   Accounts accounts(command_table());
   kv::Users users;
