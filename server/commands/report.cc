@@ -80,6 +80,7 @@ constexpr NamedCount kClientCounts[] = {
     {"connections_delayed", &Counters::connections_delayed},
     {"connections_large", &Counters::connections_large},
     {"connections_slow", &Counters::connections_slow},
+    {"connections_displaced", &Counters::connections_displaced},
     {"http_requests", &Counters::http_requests},
     {"commands", &Counters::commands},
     {"commands_refused", &Counters::commands_refused},

@@ -23,18 +23,19 @@ class Count {
 /// lease_fallbacks, quorum_asked, log_asked and stale_hits, and every one but a lease or stale hit
 /// later to exactly one of the answered_* or to reads_refused.
 struct alignas(64) Counters {
-  Count commands;             ///< all, the refused ones included
-  Count commands_refused;     ///< unknown, wrong arity or wrong arguments
-  Count connections;          ///< accepted
-  Count connections_refused;  ///< closed at once, because there were too many
-  Count connections_denied;   ///< closed at once, by protected mode
-  Count connections_delayed;  ///< taken later, because too many came in a second
-  Count connections_large;    ///< closed, because the memory for clients was used up
-  Count connections_slow;     ///< closed, because their first request took too long to arrive
-  Count http_requests;        ///< connections closed because their bytes were HTTP
-  Count connections_idle;     ///< closed, because they had been idle for too long
-  Count protocol_errors;      ///< connections closed because their bytes were not requests
-  Count output_stalls;        ///< a client read so slowly that its requests had to wait
+  Count commands;               ///< all, the refused ones included
+  Count commands_refused;       ///< unknown, wrong arity or wrong arguments
+  Count connections;            ///< accepted
+  Count connections_refused;    ///< closed at once, because there were too many
+  Count connections_displaced;  ///< nobody's yet, closed for another when there were too many
+  Count connections_denied;     ///< closed at once, by protected mode
+  Count connections_delayed;    ///< taken later, because too many came in a second
+  Count connections_large;      ///< closed, because the memory for clients was used up
+  Count connections_slow;       ///< closed, because their first request took too long to arrive
+  Count http_requests;          ///< connections closed because their bytes were HTTP
+  Count connections_idle;       ///< closed, because they had been idle for too long
+  Count protocol_errors;        ///< connections closed because their bytes were not requests
+  Count output_stalls;          ///< a client read so slowly that its requests had to wait
 
   // TLS on the client port.
   Count tls_handshakes;          ///< that succeeded

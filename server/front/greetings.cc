@@ -22,7 +22,8 @@ struct Greetings::Newcomer {
   std::string address;
   std::uint64_t number = 0;  ///< in all_
   std::uint64_t clock = 0;   ///< its number in timed_; 0: it is not there
-  std::chrono::nanoseconds begun{0};
+  std::chrono::nanoseconds arrived = coarse_now();
+  std::chrono::nanoseconds begun{0};  ///< the handshake
   bool waits_for_turn = false;
   bool failed = false;
   bool ended = false;
@@ -130,6 +131,30 @@ void Greetings::end_late() {
     if (!newcomer->failed) counters_.tls_failed_late.add();
     end(newcomer);
   }
+  const auto idle = state_.options.idle_timeout;
+  if (idle <= lease::Duration(0)) return;
+  for (auto at = all_.begin(); at != all_.end() && coarse_now() - at->second->arrived > idle;) {
+    const NewcomerPtr newcomer = (at++)->second;
+    if (newcomer->clock != 0) continue;
+    counters_.connections_idle.add();
+    end(newcomer);
+  }
+}
+
+Greetings::NewcomerPtr Greetings::find_oldest() const {
+  for (const auto& [number, newcomer] : all_) {
+    if (!newcomer->waits_for_turn) return newcomer;
+  }
+  return nullptr;
+}
+
+std::optional<std::chrono::nanoseconds> Greetings::oldest() const {
+  const NewcomerPtr found = find_oldest();
+  return found ? std::optional(found->arrived) : std::nullopt;
+}
+
+void Greetings::end_oldest() {
+  if (const NewcomerPtr found = find_oldest()) end(found);
 }
 
 void Greetings::close_all() {

@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,7 +22,8 @@
 namespace leasehold::server {
 
 /// A client that does not come to the end of its handshake in this time is closed. So is one that
-/// does not begin, unless the port serves clients without TLS, too.
+/// does not begin; but where the port serves clients without TLS, too, that one has the time of an
+/// idle connection (ServerOptions::idle_timeout).
 inline constexpr std::chrono::seconds kGreetingTimeMax{5};
 /// Handshakes that are under way at one time. The oldest one whose client is silent makes room for
 /// another. Each takes about 50 KiB.
@@ -45,11 +47,17 @@ class Greetings {
   void end_late();
   /// No more are taken.
   void close_all();
+  /// When the one came that has been here for longest and waits for its client; none: there is
+  /// none.
+  std::optional<std::chrono::nanoseconds> oldest() const;
+  /// Closes it.
+  void end_oldest();
 
  private:
   struct Newcomer;
   using NewcomerPtr = std::shared_ptr<Newcomer>;
 
+  NewcomerPtr find_oldest() const;
   void wait(const NewcomerPtr& newcomer, asio::socket_base::wait_type what);
   void take_turn_later(const NewcomerPtr& newcomer);
   void run_turn();

@@ -79,7 +79,10 @@ class IoThread final : public Executor {
   /// Makes a connection, after its TLS handshake if there is one, and unless close_all() has been
   /// called.
   void adopt(asio::ip::tcp::socket socket, std::string address, ClientTls::Mode mode);
-  void forget(const Connection* connection) { connections_.erase(connection); }
+  void forget(const Connection* connection);
+  /// There are as many clients as there may be: the one that is nobody's yet (is_nobodys()), and
+  /// has been here for longest, is closed. False: there is none.
+  bool make_place();
   void stop_reading();
   void close_all();
   /// This thread's part of CLIENT LIST and CLIENT KILL.
@@ -110,6 +113,7 @@ class IoThread final : public Executor {
   };
 
   void welcome(ClientChannel channel, std::string address);
+  std::shared_ptr<Connection> oldest_nobodys();
   void look_at_events();
   void run_tasks();
   void run_turn();
@@ -122,6 +126,8 @@ class IoThread final : public Executor {
   Greetings greetings_;
   std::thread thread_;
   std::unordered_map<const Connection*, std::shared_ptr<Connection>> connections_;
+  /// Among the connections, by id: all that are nobody's are here.
+  std::map<std::uint64_t, std::shared_ptr<Connection>> nobodys_;
   kv::EventHistory::Listener news_ = 0;
   std::size_t next_bucket_ = 0;  ///< of connections_, for the sweep
   std::vector<std::shared_ptr<Connection>> awake_;

@@ -63,7 +63,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// The last process() stopped because its turn was over: it would go on at once.
   bool turn_over() const { return turn_over_; }
   /// The last commands were quick and right: a client like most.
-  bool proven() const { return good_in_a_row_ >= kProvingCommands; }
+  bool proven() const { return good_in_a_row_ >= kProvingCommands && !is_stranger(); }
   /// Goes on on another thread, for a session that is not busy(): the last step on the old one, and
   /// the first one on the new.
   void leave_thread();
@@ -125,8 +125,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void refuse(std::string& out, std::string_view text);
   /// "id=7 addr=...", as CLIENT INFO and CLIENT LIST show it.
   std::string describe(std::uint64_t idle_seconds) const;
-  /// Whether the node is about to stop; then the command is refused.
-  /// So does a witness, always.
+  /// Whether the node is about to stop, or a witness; then the command is refused.
   bool refuse_when_draining(std::string& out);
 
   // Messages without a request (listening.h).
@@ -226,8 +225,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void warn_of_ttl(const kv::GrantLease& grant) const;
   void count_refusal();
   void end_http();
-  void write(const CommandSpec& spec, const Arguments& args, std::string& out);
   void end_tls();
+  void write(const CommandSpec& spec, const Arguments& args, std::string& out);
   std::uint64_t take_place(PlaceKind kind, std::size_t bytes);
   Place& place(std::uint64_t number);
   void fill(std::uint64_t number, std::string reply);
@@ -248,9 +247,9 @@ class Session : public std::enable_shared_from_this<Session> {
   Route judge_read(const ReadPolicy& policy);
   Route judge_lease_read();
   void ask_node(std::uint64_t number, const ReadPolicy& policy);
+  void answer(const CommandSpec& spec, const Arguments& args, std::string& out);
   /// A part of a long WATCH. False: there are more.
   bool watch_some(Place& front, std::string& out);
-  void answer(const CommandSpec& spec, const Arguments& args, std::string& out);
   void submit_reads();
   replica::ReadCompletion read_completion(ReadBatch batch);
   void finish_reads(const ReadBatch& batch, const replica::ReadResult& result);

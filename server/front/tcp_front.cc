@@ -213,7 +213,9 @@ class TcpFront::Impl final : public ClientDirectory {
       counters.connections_denied.add();
       return turn_away(socket, kProtectedModeRefusal);
     }
-    if (state_.clients.load(std::memory_order_relaxed) >= state_.options.clients_max) {
+    const bool full = state_.clients.load(std::memory_order_relaxed) >= state_.options.clients_max;
+    // One for each that is taken: the other counts until the system has given it up.
+    if (full && !back().make_place()) {
       counters.connections_refused.add();
       note_refused();
       // A client with TLS could not read it.

@@ -107,6 +107,51 @@ TEST_P(TcpGateTest, BytesOfTlsAtAPlainPortAreClosed) {
   EXPECT_EQ(call(good, {"ECHO", "\x16"}).text, "\x16");
 }
 
+TEST_P(TcpGateTest, ASilentStrangerGivesUpItsPlace) {
+  ServerOptions options;
+  options.clients_max = 5;
+  open(options);
+  RespClient user = connect();
+  EXPECT_EQ(call(user, {"PING"}).text, "PONG");
+  EXPECT_EQ(call(user, {"ACL", "SETUSER", "default", ">secret"}).text, "OK");
+  EXPECT_EQ(call(user, {"AUTH", "secret"}).text, "OK");
+  RawClient silent(front_->port());
+  RawClient half(front_->port());
+  half.send("*1\r\n$4\r\nPI");
+  RawClient refused(front_->port());
+  // A stranger stays one, whatever it asks.
+  for (int i = 0; i < 40; ++i) {
+    refused.send("RESET\r\n");
+    EXPECT_EQ(refused.read(8), "+RESET\r\n");
+  }
+  RawClient newest(front_->port());
+  newest.send("*1\r\n");
+  std::vector<RespClient> more;
+  for (int i = 0; i < 4; ++i) {
+    more.push_back(connect());
+    EXPECT_EQ(call(more.back(), {"AUTH", "secret"}).text, "OK");
+  }
+  for (RawClient* gone : {&silent, &half, &refused, &newest}) EXPECT_EQ(gone->read(), "");
+  EXPECT_EQ(state_->sum(&Counters::connections_displaced), 4U);
+  expect_refused();
+  EXPECT_EQ(call(user, {"PING"}).text, "PONG");
+  for (RespClient& one : more) EXPECT_EQ(call(one, {"PING"}).text, "PONG");
+}
+
+TEST_P(TcpGateTest, ASilentOneKeepsItsPlaceWhileThereAreOthers) {
+  ServerOptions options;
+  options.clients_max = 3;
+  open(options);
+  // As the connections of a pool that has not been used yet.
+  RespClient first = connect();
+  RespClient second = connect();
+  RespClient third = connect();
+  EXPECT_EQ(call(third, {"PING"}).text, "PONG");
+  EXPECT_EQ(call(second, {"PING"}).text, "PONG");
+  EXPECT_EQ(call(first, {"PING"}).text, "PONG");
+  expect_refused();
+}
+
 TEST_P(TcpGateTest, UnfinishedRequestsHaveOneBudgetAndSmallOnesAreServed) {
   ServerOptions options;
   options.client_memory_max = 8U << 20U;
@@ -221,6 +266,31 @@ TEST_P(TcpGateTest, ConnectionsBeyondTheRateWait) {
 class TlsGateTest : public TcpFrontTest {};
 INSTANTIATE_TEST_SUITE_P(Kinds, TlsGateTest, ::testing::Values(Kind{1, true}, Kind{2, true}),
                          kind_name);
+
+TEST_P(TlsGateTest, ASilentClientIsIdleBeforeItHasSaidWhetherItHasTls) {
+  ServerOptions options;
+  options.idle_timeout = std::chrono::seconds(1);
+  open(options);
+  state_->client_tls.replace(ClientTls::Mode::optional, context());
+  RawClient silent(front_->port());
+  EXPECT_EQ(silent.read(), "");
+  EXPECT_EQ(state_->sum(&Counters::connections_idle), 1U);
+}
+
+TEST_P(TlsGateTest, ASilentClientGivesUpItsPlaceBeforeItHasSaidWhetherItHasTls) {
+  ServerOptions options;
+  options.clients_max = 2;
+  open(options);
+  state_->client_tls.replace(ClientTls::Mode::optional, context());
+  RespClient first = connect();
+  EXPECT_EQ(call(first, {"PING"}).text, "PONG");
+  RawClient silent(front_->port());
+  RespClient second = connect();
+  EXPECT_EQ(silent.read(), "");
+  EXPECT_EQ(call(second, {"PING"}).text, "PONG");
+  EXPECT_EQ(call(first, {"PING"}).text, "PONG");
+  expect_refused();
+}
 
 TEST_P(TlsGateTest, WithoutACertificateNobodyStaysWhoCameByTls) {
   open();
