@@ -288,7 +288,7 @@ std::uint64_t Session::take_place(PlaceKind kind, std::size_t bytes) {
   return first_place_ + line_.size() - 1;
 }
 
-Session::Place& Session::place(std::uint64_t number) {
+Place& Session::place(std::uint64_t number) {
   // Each place is filled once, and leaves the line only when it has been.
   LEASEHOLD_ASSERT(number >= first_place_);
   LEASEHOLD_ASSERT(number - first_place_ < line_.size());

@@ -15,6 +15,7 @@
 #include <leasehold/server/front/executor.h>
 #include <leasehold/server/front/multi.h>
 #include <leasehold/server/front/people_time.h>
+#include <leasehold/server/front/place.h>
 #include <leasehold/server/front/read_policy.h>
 #include <leasehold/server/front/resp.h>
 #include <leasehold/server/front/server_state.h>
@@ -170,27 +171,6 @@ class Session : public std::enable_shared_from_this<Session> {
   void set_reply_wish(ReplyWish wish);
 
  private:
-  enum class PlaceKind : std::uint8_t { read, write, other };
-  enum class PlaceState : std::uint8_t {
-    waiting,
-    granted,  ///< a read that may be made now; it is made when its turn in the line comes
-    done,     ///< `reply` is the answer
-  };
-  /// A reply's place in the line.
-  struct Place {
-    PlaceKind kind = PlaceKind::other;
-    PlaceState state = PlaceState::waiting;
-    bool silent = false;                ///< the client does not want the reply
-    ReplyForm form = ReplyForm::plain;  ///< of a write
-    const CommandSpec* spec = nullptr;
-    std::chrono::nanoseconds begun{0};
-    std::size_t bytes = 0;           ///< that it holds: of the command, later of the reply
-    std::string key;                 ///< the first one, cut, for the slow log
-    std::vector<std::string> words;  ///< of a read
-    std::uint64_t users = 0;         ///< of a read: by which its rights were looked at
-    TransactionParts parts;          ///< of a transaction
-    std::string reply;
-  };
   using PlaceNumbers = std::vector<std::uint64_t>;
   /// Reads that are justified together.
   struct ReadBatch {

@@ -1,0 +1,37 @@
+// A reply's place in a session's line.
+#pragma once
+
+#include <leasehold/server/front/command_spec.h>
+#include <leasehold/server/front/multi.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace leasehold::server {
+
+enum class PlaceKind : std::uint8_t { read, write, other };
+enum class PlaceState : std::uint8_t {
+  waiting,
+  granted,  ///< a read that may be made now; it is made when its turn in the line comes
+  done,     ///< `reply` is the answer
+};
+
+struct Place {
+  PlaceKind kind = PlaceKind::other;
+  PlaceState state = PlaceState::waiting;
+  bool silent = false;                ///< the client does not want the reply
+  ReplyForm form = ReplyForm::plain;  ///< of a write
+  const CommandSpec* spec = nullptr;
+  std::chrono::nanoseconds begun{0};
+  std::size_t bytes = 0;           ///< that it holds: of the command, later of the reply
+  std::string key;                 ///< the first one, cut, for the slow log
+  std::vector<std::string> words;  ///< of a read
+  std::uint64_t users = 0;         ///< of a read: by which its rights were looked at
+  TransactionParts parts;          ///< of a transaction
+  std::string reply;
+};
+
+}  // namespace leasehold::server
