@@ -98,6 +98,7 @@ TEST_P(TcpGateTest, BytesOfTlsAtAPlainPortAreClosed) {
     RawClient client(front_->port());
     client.send(bytes);
     EXPECT_EQ(client.read(), "");
+    ASSERT_FALSE(HasFailure());
   }
   EXPECT_EQ(state_->sum(&Counters::protocol_errors), 7U);
   EXPECT_EQ(state_->sum(&Counters::writes), 0U);
