@@ -12,14 +12,14 @@ namespace leasehold::kv {
 namespace {
 
 template <class C, class... Others>
-constexpr bool is_one_of = (std::is_same_v<C, Others> || ...);
+constexpr bool kIsOneOf = (std::is_same_v<C, Others> || ...);
 
 /// A release that adds a command adds it here.
 struct LevelNeeded {
   template <class C>
   raft::FeatureLevel operator()(const C&) const {
-    return is_one_of<C, WithNamedLease, RenewNamed, SetUser, DelUsers, ActAs, CompareState,
-                     ReportState, LoadAtMost>
+    return kIsOneOf<C, WithNamedLease, RenewNamed, SetUser, DelUsers, ActAs, CompareState,
+                    ReportState, LoadAtMost>
                ? raft::kSettingsLevel
                : raft::kOldestLevel;
   }
