@@ -198,10 +198,12 @@ def build_types(options):
 
 
 def add_subdirectory(options):
-    """Compiles each example against the tree. The library is the one that find_package links, compiled a second
-    time: one example is linked and run, and with --full all are. That is built as the preset "release" builds, where a
-    warning is an error: the tests run in "dev", and a compiler that optimizes more warns of more."""
-    for example in COMPONENT:
+    """Compiles an example of each component, with --full every example, against the tree. The library is the one that
+    find_package links, compiled a second time: one example is linked and run, and with --full all are. That is built as
+    the preset "release" builds, where a warning is an error: the tests run in "dev", and a compiler that optimizes more
+    warns of more."""
+    each = COMPONENT if options.full else {component: example for example, component in COMPONENT.items()}.values()
+    for example in each:
         whole = options.full or example == "bare_core"
         release = ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG", "-DLEASEHOLD_WERROR=ON"]
         build = with_cmake(options, "add_subdirectory", example,
