@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace leasehold::replica {
 namespace {
 
-/// So many are kept before a membership has to name one.
-constexpr std::size_t kHeardMax = 4 * raft::kMembersMax;
+/// More than a membership names, so there is always one to forget.
+constexpr std::size_t kPlacesMax = 4 * raft::kMembersMax;
 
 }  // namespace
 
@@ -16,22 +17,32 @@ std::vector<Places::Place>::iterator Places::at(raft::NodeId replica) {
       places_.begin(), places_.end(), replica,
       [](const Place& place, raft::NodeId number) { return place.replica < number; });
   if (found != places_.end() && found->replica == replica) return found;
-  return places_.insert(found, {replica, {}, {}, false});
+  const Place made{replica, {}, {}, false, turn_};
+  if (places_.size() < kPlacesMax) return places_.insert(found, made);
+  const auto rank = [this](const Place& place) {
+    return std::pair(place.member && place.named == newest_, place.named);
+  };
+  places_.erase(std::min_element(
+      places_.begin(), places_.end(),
+      [&rank](const Place& one, const Place& other) { return rank(one) < rank(other); }));
+  return at(replica);
 }
 
 void Places::learn(const raft::Membership& membership) {
+  newest_ = ++turn_;
   for (const raft::Member& member : membership.members) {
     const auto place = at(member.id);
     place->directory = member.uuid;
     place->member = true;
+    place->named = newest_;
   }
 }
 
 void Places::heard(raft::NodeId replica, const raft::Uuid& directory) {
-  // Any host of the pool may send any number.
-  if (places_.size() >= kHeardMax && find(replica) == nullptr) return;
   const auto place = at(replica);
-  if (!place->member && place->host == raft::kNobody) place->directory = directory;
+  if (place->member || place->host != raft::kNobody) return;
+  place->directory = directory;
+  place->named = ++turn_;
 }
 
 void Places::assign(raft::NodeId replica, raft::NodeId host) {

@@ -5,14 +5,15 @@
 #include <leasehold/raft/membership.h>
 #include <leasehold/raft/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
 namespace leasehold::replica {
 
-/// It knows all that were members since this replica was opened: a late message to a member that
-/// has left, or from it, still finds its way. The directory of a member (Member::uuid) is its
-/// host's.
+/// It also knows replicas that were members: a late message to one that has left, or from it, still
+/// finds its way. Those that were named longest ago are forgotten once there are 256. The directory
+/// of a member (Member::uuid) is its host's.
 class Places {
  public:
   /// The number of the host with that directory; kNobody while nobody has met it.
@@ -37,15 +38,18 @@ class Places {
   struct Place {
     raft::NodeId replica;
     raft::Uuid directory;
-    raft::NodeId host{};  ///< until the directory is known
-    bool member = false;  ///< a membership says so
+    raft::NodeId host{};      ///< until the directory is known
+    bool member = false;      ///< a membership says so
+    std::uint64_t named = 0;  ///< the turn in which a membership or a message named it last
   };
-  /// Made, if there is none.
+  /// Made, if there is none: instead of the one that was named longest ago, if there are too many.
   std::vector<Place>::iterator at(raft::NodeId replica);
   const Place* find(raft::NodeId replica) const;
 
   HostOf host_of_;
   std::vector<Place> places_;  ///< ascending by replica
+  std::uint64_t turn_ = 0;
+  std::uint64_t newest_ = 0;  ///< the turn of the newest membership
 };
 
 }  // namespace leasehold::replica

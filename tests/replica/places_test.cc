@@ -88,6 +88,26 @@ TEST_F(PlacesTest, ClaimsAreBounded) {
     places_.heard(number(replica), directory(1));
   }
   EXPECT_LE(places_.replicas_of(directory(1)).size(), 4 * raft::kMembersMax);
+  EXPECT_EQ(places_.host_of(number(100'000)), number(1)) << "the latest is believed";
+}
+
+// A group that had 256 numbers in its life, or heard as many, could not add a replica any more.
+TEST_F(PlacesTest, MembersStayAndTheOldestOthersGo) {
+  met_[directory(1)] = number(1);
+  places_.learn(members({{1, 1}, {2, 1}}));
+  for (std::uint64_t replica = 3; replica <= 1000; ++replica) {
+    places_.learn(members({{1, 1}, {2, 1}, {replica, 1}}));
+  }
+  EXPECT_EQ(places_.host_of(number(999)), number(1)) << "it has left just now";
+  EXPECT_EQ(places_.host_of(number(3)), raft::kNobody);
+  places_.heard(number(2000), directory(1));
+  EXPECT_EQ(places_.host_of(number(2000)), number(1));
+  for (std::uint64_t replica = 3000; replica <= 9000; ++replica) {
+    places_.heard(number(replica), directory(1));
+  }
+  for (const std::uint64_t member : {1, 2, 1000}) {
+    EXPECT_EQ(places_.host_of(number(member)), number(1)) << member;
+  }
 }
 
 }  // namespace
