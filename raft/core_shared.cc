@@ -23,6 +23,8 @@ namespace {
 
 /// A peer is silent if nothing was heard of it for so many D: nobody sends to it in vain.
 constexpr int kSilentLeases = 3;
+/// In such times is one tried again whose process has answered before.
+constexpr int kRareTries = 20;
 
 }  // namespace
 
@@ -188,7 +190,7 @@ std::optional<HolderInstant> Core::Impl::last_heard(const Progress& peer) const 
 /// When a leader at rest has to look again, if no input ends the rest.
 struct Core::Impl::Rest {
   PromiseInstant until;                            ///< before its lease ends, unless it has a class
-  PromiseInstant retry = PromiseInstant::never();  ///< a member that was never met
+  PromiseInstant retry = PromiseInstant::never();  ///< a silent member
 };
 
 // No peer needs a message of the group, and the lease needs no round: each peer lacks nothing and
@@ -217,12 +219,12 @@ std::optional<Core::Impl::Rest> Core::Impl::find_rest(Leader& leader) const {
     const bool beats_heard = beat && now_.holder - beat->began < silence;
     if (member != nullptr && !beats_heard && now_.promise - peer.heard >= silence) {
       // Its next message, or its process's next answer, ends the rest. But a process whose groups
-      // do not know this node answers no beat: it is tried again.
-      // Test: Rest.AMemberThatWasNeverHeardIsTriedNowAndThen.
-      if (!met) {
-        const Duration tried = now_.holder - newest.began;
-        found.retry = std::min(found.retry, now_.promise + (silence - tried));
-      }
+      // do not know this node answers no beat: it is tried again, more rarely if it has answered
+      // once, for a group that it may have left since.
+      // Tests: Rest.AMemberThatWasNeverHeardIsTriedNowAndThen, .ASilentMemberIsTriedNowAndThen.
+      const Duration tried = now_.holder - newest.began;
+      const Duration apart = met ? silence * kRareTries : silence;
+      found.retry = std::min(found.retry, now_.promise + (apart - tried));
       continue;
     }
     // At another epoch it has let go, and has to bind again. One that is no member is about to be

@@ -291,6 +291,25 @@ TEST_F(Rest, AMemberThatWasNeverHeardIsTriedNowAndThen) {
   EXPECT_GT(young.core(ahead).lease_end(), young.now().holder);
 }
 
+// Its process may have answered for a group that it has left since, and know no other of the
+// leader's: a replica that it opens later asks for nothing by itself.
+TEST_F(Rest, ASilentMemberIsTriedNowAndThen) {
+  come_to_rest();
+  const int gone = group.others(leader)[0];
+  group.processes().crash(gone);
+  ASSERT_TRUE(group.propose(leader, "x").has_value());
+  beats(10 * kLease, {gone});
+  int appends = 0;
+  let_through = [&](const Envelope& message) {
+    if (message.to == id_of(gone)) ++appends;
+    return true;
+  };
+  beats(130 * kLease, {gone});
+  EXPECT_GE(appends, 2);
+  EXPECT_LE(appends, 3);
+  EXPECT_GT(group.core(leader).lease_end(), group.now().holder);
+}
+
 TEST_F(Rest, WhereBeatsAreRarerThanTheGroupNeedsRoundsGoOn) {
   lease::Timing timing = exact();
   timing.lease = ms(200);
