@@ -149,7 +149,8 @@ Result<void> HostShell::start() {
 }
 
 void HostShell::stop() {
-  const std::lock_guard one(one_at_a_time_);
+  std::unique_lock one(one_at_a_time_);
+  closed_.wait(one, [this] { return closing_.empty(); });
   loop_.stop([this] {
     if (log_) log_->set_process_sink([](std::uint64_t) {});
     // The replicas stay: a caller may hold one until the host ends.

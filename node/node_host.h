@@ -11,10 +11,13 @@
 #include <leasehold/replica/process_driver.h>
 #include <leasehold/storage/shared_log.h>
 
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -128,7 +131,8 @@ class HostShell final : public Host, private replica::SupportStore {
   std::vector<raft::Member> members_of(const std::vector<Placement>& placements) const;
   // Under one_at_a_time_.
   Result<void> prepare(Seat& seat, const GroupOptions& options, replica::StateMachine& machine);
-  void close(raft::GroupId group);
+  /// Lets the lock go while it waits for the state machine.
+  void close(std::unique_lock<std::mutex>& one, raft::GroupId group);
   Result<std::unique_ptr<Seat>> make_seat(const GroupOptions& options,
                                           replica::StateMachine& machine,
                                           replica::Observer& observer);
@@ -152,8 +156,12 @@ class HostShell final : public Host, private replica::SupportStore {
   /// Of the hosts that were met since the process began: the directory and the number. Of one that
   /// was wiped meanwhile only the directory that it has now.
   std::map<raft::Uuid, raft::NodeId> hosts_;
-  /// Held while a group is opened, closed or removed, and while the host stops.
+  /// Held while a group is opened, closed or removed, and while the host stops; but not while a
+  /// state machine is at work, which may take as long as it likes.
   mutable std::mutex one_at_a_time_;
+  /// Under one_at_a_time_: their state machines are waited for.
+  std::set<raft::GroupId> closing_;
+  std::condition_variable closed_;
   /// Of all groups that were opened, and not removed since: the replica. Under one_at_a_time_.
   std::map<raft::GroupId, raft::NodeId> opened_;
   mutable std::mutex mutex_;

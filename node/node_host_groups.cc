@@ -193,12 +193,13 @@ std::vector<raft::GroupId> HostShell::stored_groups() const {
 }
 
 Result<void> HostShell::close_group(raft::GroupId group) {
-  const std::lock_guard one(one_at_a_time_);
-  close(group);
+  std::unique_lock one(one_at_a_time_);
+  close(one, group);
   return {};
 }
 
-void HostShell::close(raft::GroupId group) {
+void HostShell::close(std::unique_lock<std::mutex>& one, raft::GroupId group) {
+  closed_.wait(one, [this, group] { return closing_.count(group) == 0; });
   std::unique_ptr<Seat> seat;
   on_loop([this, group, &seat] {
     const auto found = seats_.find(group);
@@ -210,13 +211,19 @@ void HostShell::close(raft::GroupId group) {
     seats_.erase(found);
   });
   if (!seat) return;
+  closing_.insert(group);
+  one.unlock();
   seat->shell.stop_work();
   // What was posted for it meanwhile finds nobody; tasks that name it are over behind this one.
   on_loop([] {});
+  one.lock();
+  seat.reset();
+  closing_.erase(group);
+  closed_.notify_all();
 }
 
 Result<void> HostShell::remove_group(raft::GroupId group, raft::NodeId replica) {
-  const std::lock_guard one(one_at_a_time_);
+  std::unique_lock one(one_at_a_time_);
   if (!log_) return Error{ErrorCode::stopped, "the host is stopped"};
   if (replica <= log_->retired(group)) return {};  // again
   std::optional<raft::NodeId> other =
@@ -228,7 +235,10 @@ Result<void> HostShell::remove_group(raft::GroupId group, raft::NodeId replica) 
     return invalid_group(fmt::format("group {}: the replica here is {}, not replica {}",
                                      group.value(), other->value(), replica.value()));
   }
-  close(group);
+  close(one, group);
+  // Another thread may have stopped the host, or removed the replica, meanwhile.
+  if (!log_) return Error{ErrorCode::stopped, "the host is stopped"};
+  if (replica <= log_->retired(group)) return {};
   opened_.erase(group);
   if (auto removed = log_->remove_group(group, replica); !removed.ok()) return removed;
   std::error_code failed;

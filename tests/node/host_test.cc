@@ -349,6 +349,52 @@ TEST_F(HostTest, AClosedGroupAnswersItsCallers) {
   EXPECT_TRUE(host(leader).close_group(raft::GroupId(1)).ok()) << "again";
 }
 
+/// Its apply() takes as long as the test likes.
+class SlowMachine final : public ListMachine {
+ public:
+  std::vector<Bytes> apply(const std::vector<replica::Command>& commands,
+                           raft::Index last) override {
+    if (commands.empty()) return {};
+    begun_.set_value();
+    ends_.get_future().wait();
+    return ListMachine::apply(commands, last);
+  }
+  void wait_begun() { begun_.get_future().wait(); }
+  void end() { ends_.set_value(); }
+
+ private:
+  std::promise<void> begun_;
+  std::promise<void> ends_;
+};
+
+TEST_F(HostTest, AStateMachineThatIsAtWorkHoldsUpItsOwnGroupOnly) {
+  start(1);
+  const auto alone = [this](std::uint64_t group) {
+    GroupOptions options = group_options(group, 1);
+    options.members.resize(1);
+    return options;
+  };
+  SlowMachine machine;
+  RecordingObserver observer;
+  const auto slow = host(1).open_group(alone(1), machine, observer);
+  ASSERT_TRUE(slow.ok());
+  ASSERT_TRUE(
+      eventually([&] { return slow.value()->lease_view().readable_index(clock_).has_value(); }));
+  slow.value()->propose(Bytes("a"), kLong, [](const replica::ProposeResult&) {});
+  machine.wait_begun();
+  std::thread closes([this] { EXPECT_TRUE(host(1).close_group(raft::GroupId(1)).ok()); });
+  std::thread removes(
+      [this] { EXPECT_TRUE(host(1).remove_group(raft::GroupId(1), raft::NodeId(11)).ok()); });
+  ASSERT_TRUE(eventually([this] { return status(1).groups.empty(); })) << "it is being closed";
+  open(1, alone(2));
+  EXPECT_EQ(propose(part(1, 2), "b").status, replica::ProposeStatus::committed);
+  EXPECT_TRUE(host(1).remove_group(raft::GroupId(2), raft::NodeId(11)).ok());
+  machine.end();
+  closes.join();
+  removes.join();
+  EXPECT_THAT(host(1).stored_groups(), IsEmpty());
+}
+
 TEST_F(HostTest, ACompletionMayAddHosts) {
   for (std::uint64_t id = 1; id <= 3; ++id) start_with(id, 1);
   std::promise<bool> added;
