@@ -21,20 +21,30 @@ Part piece_of(const Part& part, raft::Index first, raft::Index last) {
 }  // namespace
 
 void Holders::add(std::uint64_t segment, std::uint64_t bytes) {
-  ++held_[segment];
+  Held& held = held_[segment];
+  ++held.count;
+  held.bytes += bytes;
   bytes_ += bytes;
 }
 
 void Holders::remove(std::uint64_t segment, std::uint64_t bytes) {
   const auto found = held_.find(segment);
-  LEASEHOLD_ASSERT(found != held_.end() && bytes <= bytes_);
-  if (--found->second == 0) held_.erase(found);
+  LEASEHOLD_ASSERT(found != held_.end() && bytes <= found->second.bytes);
+  found->second.bytes -= bytes;
+  if (--found->second.count == 0) held_.erase(found);
   bytes_ -= bytes;
 }
 
 void Holders::resize(std::uint64_t segment, std::uint64_t before, std::uint64_t after) {
-  LEASEHOLD_ASSERT(any(segment) && before <= bytes_);
+  const auto found = held_.find(segment);
+  LEASEHOLD_ASSERT(found != held_.end() && before <= found->second.bytes);
+  found->second.bytes = found->second.bytes - before + after;
   bytes_ = bytes_ - before + after;
+}
+
+std::uint64_t Holders::bytes_in(std::uint64_t segment) const {
+  const auto found = held_.find(segment);
+  return found == held_.end() ? 0 : found->second.bytes;
 }
 
 std::size_t GroupIndex::find(raft::Index index) const {

@@ -20,12 +20,17 @@ class Holders {
   /// A part of it has gone, or has come.
   void resize(std::uint64_t segment, std::uint64_t before, std::uint64_t after);
   bool any(std::uint64_t segment) const { return held_.count(segment) != 0; }
+  std::uint64_t bytes_in(std::uint64_t segment) const;
   /// Of all segments.
   std::uint64_t bytes() const { return bytes_; }
 
  private:
-  /// Invariant: how many things each holds, above zero.
-  std::map<std::uint64_t, std::size_t> held_;
+  struct Held {
+    std::size_t count = 0;
+    std::uint64_t bytes = 0;
+  };
+  /// Invariant: of what each holds, the number is above zero.
+  std::map<std::uint64_t, Held> held_;
   std::uint64_t bytes_ = 0;
 };
 

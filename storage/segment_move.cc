@@ -86,6 +86,10 @@ std::optional<SegmentExtent> SegmentStore::front_to_move() {
   for (std::size_t i = 0; i <= current_; ++i) used += segments_[i].end;
   const std::uint64_t spared = kSegmentsSpared * options_.segment_bytes;
   if (used <= 2 * holders_.bytes() + spared) return std::nullopt;
+  // While the disk is full the copies may not use up the reserve: a front that does not fit as a
+  // whole gives nothing back. What it holds is known about.
+  const std::uint64_t held = holders_.bytes_in(segments_.front().number);
+  if (full_ && 2 * held + kSectorBytes > room_in(segments_[current_])) return std::nullopt;
   return extent_of(segments_.front());
 }
 
@@ -150,6 +154,7 @@ Result<bool> SegmentStore::move_front() {
   const bool process = process_segment_ == front->number;
   if (process) encoder.add(process_);
   LEASEHOLD_ASSERT(process || !copies.empty());
+  if (!may_write_copies()) return false;
   auto segment = write_at_end(encoder);
   if (!segment) return segment.error();
   const Lock lock(mutex_);
@@ -157,6 +162,11 @@ Result<bool> SegmentStore::move_front() {
   if (process) note_process(*segment.value());
   note_end(*segment.value());
   return true;
+}
+
+bool SegmentStore::may_write_copies() {
+  const Lock lock(mutex_);
+  return !full_ || align_up(frame_.size(), kFrameAlignment) <= room_in(segments_[current_]);
 }
 
 /// Under mutex_, before the end of the segment moves behind the frame.

@@ -181,6 +181,8 @@ class SegmentStore {
   bool segment_wanted() const { return ahead() < kAhead || bytes_wanted_ > 0; }
 
   // segment_write.cc
+  /// How large a frame fits at the end of `segment`, with a mark behind it.
+  static std::uint64_t room_in(const Segment& segment);
   FrameHeader next_header(const Segment& segment) const;
   Segment& current_segment();
   Result<Segment*> room_for(std::uint64_t frame_bytes);
@@ -208,6 +210,8 @@ class SegmentStore {
     std::uint64_t at = 0;  ///< of the entries in the frame
   };
   std::optional<SegmentExtent> front_to_move();
+  /// Whether the frame leaves the reserve alone.
+  bool may_write_copies();
   std::vector<Held> held_in(std::uint64_t segment);
   void note_copies(Segment& segment, const std::vector<Copy>& copies);
 

@@ -14,13 +14,12 @@ namespace {
 /// A frame's buffer that is larger is freed.
 constexpr std::size_t kFrameKeptBytes = std::size_t{1} << 20U;
 
-/// How large a frame fits at the end of `segment`, with a mark behind it.
-std::uint64_t room_in(const Segment& segment) {
+}  // namespace
+
+std::uint64_t SegmentStore::room_in(const Segment& segment) {
   const std::uint64_t end = segment.file->size() / kSectorBytes * kSectorBytes;
   return end < segment.end + kSectorBytes ? 0 : end - kSectorBytes - segment.end;
 }
-
-}  // namespace
 
 FrameHeader SegmentStore::next_header(const Segment& segment) const {
   FrameHeader header;

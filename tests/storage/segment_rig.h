@@ -2,12 +2,17 @@
 // damage has left.
 #pragma once
 
+#include <leasehold/storage/folder.h>
+#include <leasehold/storage/segment_load.h>
 #include <leasehold/storage/segment_log.h>
 #include <leasehold/tests/storage/crash_disk.h>
 #include <leasehold/tests/storage/log_support.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -58,6 +63,17 @@ inline Result<std::unique_ptr<SegmentLog>> open_on(
     const std::shared_ptr<DiskHistory>& history,
     const SegmentLog::Options& options = small_options()) {
   return SegmentLog::open(options, std::make_unique<CrashDisk>(history));
+}
+
+/// The number of the newest segment that holds frames.
+inline std::uint64_t newest_written(const DiskHistory& disk) {
+  std::uint64_t number = 0;
+  for (const auto& file : disk.now()) {
+    if (file.first != kMarkName && file.second.find_last_not_of('\0') >= kFramesBegin) {
+      number = std::max<std::uint64_t>(number, std::stoull(file.first));
+    }
+  }
+  return number;
 }
 
 /// The first `count` batches of the sequence, in one model.

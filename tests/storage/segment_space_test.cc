@@ -105,17 +105,6 @@ std::uint64_t used(const DiskHistory& disk) {
   return bytes;
 }
 
-/// The number of the newest segment that holds frames.
-std::uint64_t newest_written(const DiskHistory& disk) {
-  std::uint64_t number = 0;
-  for (const auto& file : disk.now()) {
-    if (file.first != kMarkName && file.second.find_last_not_of('\0') >= kFramesBegin) {
-      number = std::max<std::uint64_t>(number, std::stoull(file.first));
-    }
-  }
-  return number;
-}
-
 TEST(SegmentSpace, AFullDiskIsReportedBeforeTheReserveIsTouched) {
   Rig rig(Rig::options());
   rig.start();
