@@ -6,6 +6,7 @@
 #include <leasehold/server/front/store_reader.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>

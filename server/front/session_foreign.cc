@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <string>
 
 namespace leasehold::server {
 namespace {
@@ -33,8 +36,7 @@ void Session::end_http() {
                    address_));
 }
 
-/// Without a reply, which would be no record of TLS. A client that waits for the answer to its
-/// handshake learns so that it gets none.
+/// Without a reply, which the client could not read: it waits for a record of TLS.
 void Session::end_tls() {
   closing_ = true;
   context_.counters->protocol_errors.add();

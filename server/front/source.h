@@ -1,4 +1,4 @@
-// Which clients are told apart by the limits that each has for itself.
+// Which connections share the limits of one client.
 #pragma once
 
 #include <string>
@@ -6,10 +6,9 @@
 
 namespace leasehold::server {
 
-/// Equal for connections that share such a limit: those from one IPv4 address, or one IPv6 network
-/// of 64 bits, of which a machine may use every address. Those of this machine are told apart one
-/// by one, since a proxy may stand there for many clients. `address`: as a session has it,
-/// host:port.
+/// The name of such a client. One IPv4 address is one client. One IPv6 network of 64 bits is one
+/// client, since a machine may use every address of it. Each connection of this machine is a client
+/// of its own, since a proxy here may serve many. `address`: host:port, as a session has it.
 std::string source_of(std::string_view address);
 
 }  // namespace leasehold::server
