@@ -102,24 +102,25 @@ def refusals(locks):
 
 
 class Competitor(threading.Thread):
-    """One process after the other."""
+    """One process after the other, until the time is over and it has had every kind: a slow machine takes longer."""
+
+    KINDS = ["exclusive", "shared", "shared", "permits", "permits"]
 
     def __init__(self, locks, path, seed, until):
         super().__init__(daemon=True)
         self.locks, self.path, self.until = locks, path, until
         self.rng = random.Random(seed)
-        self.done = 0
         self.fault = None
 
     def run(self):
         try:
             while time.monotonic() < self.until:
-                self.step()
+                for kind in self.rng.sample(self.KINDS, len(self.KINDS)):
+                    self.step(kind)
         except Exception as fault:  # pylint: disable=broad-except
             self.fault = fault
 
-    def step(self):
-        kind = self.rng.choice(["exclusive", "shared", "shared", "permits", "permits"])
+    def step(self, kind):
         flags = {"exclusive": [], "shared": ["--shared"],
                  "permits": ["--permits", str(PERMITS)]}[kind]
         name = "semaphore" if kind == "permits" else "lock"
@@ -127,7 +128,6 @@ class Competitor(threading.Thread):
                                  f"{self.rng.uniform(0, 0.2):.3f}", flags=flags)
         done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
         check(done.returncode == 0, f"{words}: status {done.returncode}: {done.stdout}{done.stderr}")
-        self.done += 1
 
 
 def competition(locks, options, seed):
