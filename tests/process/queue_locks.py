@@ -102,7 +102,8 @@ def refusals(locks):
 
 
 class Competitor(threading.Thread):
-    """One process after the other, until the time is over and it has had every kind: a slow machine takes longer."""
+    """Runs one process after the other, in rounds of all kinds. A round that has begun is finished: so every kind
+    runs, however slow the machine is."""
 
     KINDS = ["exclusive", "shared", "shared", "permits", "permits"]
 
