@@ -8,8 +8,8 @@ do not see how long they stood still, and what tells it is the marker of the VM 
 be back as a new incarnation. Without it (--no-marker) the lease of the stopped leader outlives its
 promises, and stale answers are expected.
 
-With --expect-stale the verdict is turned around: for a build without the lease check, on which this
-test has to fail."""
+With --expect-stale the verdict is turned around, and the first stale answer ends the test: for a build
+without the lease check, on which it has to fail without this flag."""
 
 import os
 import time
@@ -148,7 +148,7 @@ def check_new_incarnation(node, before):
 
 def run(options):
     history = History()
-    asked = stale = 0
+    asked = stale = number = 0
     with Cluster(options.binary, keep=options.keep) as cluster:
         told = not options.no_marker
         machines = {node: Machine(node, options.shim, cluster.folder, told)
@@ -161,7 +161,7 @@ def run(options):
             asked += round_asked
             stale += round_stale
             if stale and options.expect_stale:
-                break  # that is what it is there to see
+                break  # one is enough: this test can see them
     linearizable, verdict = history.judge(options.checker)
     print(f"{number} rounds, {asked} unread GETs, {stale} stale answers; the history: "
           f"{verdict}")
