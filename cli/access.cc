@@ -31,8 +31,16 @@ Result<void> set_access(client::Access::Files flags) {
   }
   auto access = client::Access::by_tls(flags);
   if (!access) return access.error();
-  chosen() = std::move(access).value();
+  chosen() = std::move(access).value().in_group(chosen().group());
   return {};
+}
+
+void set_group(std::size_t number) {
+  chosen() = chosen().in_group(number);
+}
+
+void set_group_of(const std::string& key) {
+  chosen() = chosen().in_group_of(key);
 }
 
 const client::Access& access() {

@@ -3,15 +3,19 @@
 #include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/progress.h>
 #include <leasehold/cli/remote_backup.h>
+#include <leasehold/storage/private_folder.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <cstddef>
+#include <filesystem>
 #include <future>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -26,7 +30,9 @@ constexpr const char* kBackupExamples = R"(Examples:
   leasehold backup --servers 10.0.0.1:7201,10.0.0.2:7201 --to monday
 writes a snapshot to backups/monday in the data directory of the node that makes it, while reads and
 writes go on, and prints the path. It contains everything that was acknowledged before. Copy the
-file to another machine, or let --to do it; leasehold restore makes a new group of it.)";
+file to another machine, or let --to do it; leasehold restore makes a new group of it.
+Of nodes with many groups one group is backed up after the other, each as it is then; --to makes a
+folder with a file for each.)";
 
 constexpr const char* kSnapshotExamples = R"(Examples:
   leasehold snapshot --servers 10.0.0.1:7201,10.0.0.2:7201,10.0.0.3:7201
@@ -83,24 +89,76 @@ std::string line_of(const Json& node) {
                      bytes_text(gone), left);
 }
 
-/// What `leasehold backup` prints.
-void say(const BackupOptions& options, const RemoteBackup& backup) {
+/// What `leasehold backup` prints of one group; `to`: where a copy is, if there is one.
+void say(const RemoteBackup& backup, const std::string& to, bool json) {
   Json made = backup.reply;
   made["server"] = backup.server;
-  if (!options.to.empty()) made["copy"] = options.to;
-  if (options.json) {
+  if (backup.group > 0) made["group"] = backup.group;
+  if (!to.empty()) made["copy"] = to;
+  if (json) {
     std::cout << made.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
     return;
   }
   const auto path = made.find("path");
-  std::cout << "backup complete: "
+  std::cout << (backup.group > 0 ? fmt::format("group {}: ", backup.group) : "")
+            << "backup complete: "
             << (path != made.end() && path->is_string() ? path->get<std::string>() : "?")
             << " on node " << number_in(made, "node") << " (" << backup.server << ")\n"
             << number_in(made, "keys") << " keys at index " << number_in(made, "index") << ", "
             << bytes_text(number_in(made, "bytes"))
-            << (options.to.empty() ? ". Copy the file to another machine."
-                                   : fmt::format(". A copy is in {}.", options.to))
+            << (to.empty() ? ". Copy the file to another machine."
+                           : fmt::format(". A copy is in {}.", to))
             << std::endl;
+}
+
+/// Of one group, and copied to `to`, if that is not empty. Returns the exit status.
+int back_up(const BackupRequest& request, const std::string& to, bool json) {
+  const auto written = write_backup(request);
+  if (!written) return fail("backup", written.error().message, status_of(written.error()));
+  if (!to.empty()) {
+    if (const auto copied = copy_backup(written.value(), to); !copied) {
+      return fail("backup",
+                  fmt::format("the backup {} is complete on {}, and was not copied: {}",
+                              written.value().name, written.value().server, copied.error().message),
+                  kNo);
+    }
+  }
+  say(written.value(), to, json);
+  return 0;
+}
+
+/// One group after the other, to the files 1, 2, ... of a folder; that has its name when it is
+/// whole.
+int back_up_all(const BackupOptions& options, std::size_t groups) {
+  const std::string folder = options.to.empty() ? "" : options.to + ".part";
+  if (!folder.empty()) {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+    if (const auto made = storage::make_private_folder(folder); !made) {
+      return fail("backup", made.error().message, kNotExecuted);
+    }
+  }
+  BackupRequest request = options.request;
+  if (request.name.empty()) request.name = timely_name();
+  for (request.group = 1; request.group <= groups; ++request.group) {
+    const std::string to = folder.empty() ? "" : fmt::format("{}/{}", folder, request.group);
+    if (const int status = back_up(request, to, options.json); status != 0) return status;
+  }
+  if (folder.empty()) return 0;
+  std::error_code failed;
+  std::filesystem::rename(folder, options.to, failed);
+  const auto parent = std::filesystem::path(options.to).parent_path();
+  if (!failed && storage::sync_folder(parent.empty() ? "." : parent.string())) {
+    if (!options.json) {
+      std::cout << "The copies of all " << groups << " groups are in " << options.to << "."
+                << std::endl;
+    }
+    return 0;
+  }
+  return fail("backup",
+              fmt::format("the copies are in {}, and it cannot be named {}: {}", folder, options.to,
+                          failed.message()),
+              kNo);
 }
 
 int run_backup(const BackupOptions& options) {
@@ -109,18 +167,15 @@ int run_backup(const BackupOptions& options) {
       return fail("backup", free.error().message, kNotExecuted);
     }
   }
-  const auto written = write_backup(options.request);
-  if (!written) return fail("backup", written.error().message, status_of(written.error()));
-  if (!options.to.empty()) {
-    if (const auto copied = copy_backup(written.value(), options.to); !copied) {
-      return fail("backup",
-                  fmt::format("the backup {} is complete on {}, and was not copied: {}",
-                              written.value().name, written.value().server, copied.error().message),
-                  kNo);
-    }
+  if (access().group() != 0) {
+    BackupRequest request = options.request;
+    request.group = access().group();
+    return back_up(request, options.to, options.json);
   }
-  say(options, written.value());
-  return 0;
+  const auto groups = count_groups(options.request);
+  if (!groups) return fail("backup", groups.error().message, status_of(groups.error()));
+  if (groups.value() > 1) return back_up_all(options, groups.value());
+  return back_up(options.request, options.to, options.json);
 }
 
 /// Asks every node at once to make its store durable and cut its log, and prints what they did.
@@ -154,7 +209,9 @@ Run add_backup(Flags& flags) {
   flags.add_servers(options->request.servers);
   flags.add({"--timeout", "DURATION", "How long to try", "5s"}, options->request.timeout);
   flags.add({"name", "NAME", "Name of the file; default: the time"}, options->request.name);
-  flags.add({"--to", "FILE", "Copy it to this file on this machine, too"}, options->to);
+  flags.add(
+      {"--to", "FILE", "Copy it to this file on this machine, too; of many groups: to a folder"},
+      options->to);
   flags.add({"--stale", "",
              "Back up the state of this node, which may lack the latest writes; needs no leader"},
             options->request.stale);

@@ -101,6 +101,7 @@ int until_over(const WantedElect& wanted, const EndingSignals& signals, LeaseHol
 }
 
 int lead(const WantedElect& wanted, const EndingSignals& signals, const lease::Clock& clock) {
+  set_group_of(wanted.options.name);
   client::RemoteLeases leases(wanted.holder.servers, access());
   LeaseHolder::Options options = wanted.options;
   bool ended = false;
@@ -158,6 +159,7 @@ Result<Leader> ask(const WantedElect& wanted, client::RemoteLeases& leases,
 }
 
 int observe(const WantedElect& wanted, const EndingSignals& signals) {
+  set_group_of(wanted.options.name);
   client::RemoteLeases leases(wanted.holder.servers, access());
   client::RemoteKeys keys(wanted.holder.servers, access());
   std::optional<Leader> told;

@@ -145,11 +145,15 @@ struct KeyCommand {
   std::vector<std::string> words;
   /// A write is sent under a session of its own until its outcome is known.
   bool exactly_once = false;
+  /// It names something by an id, which is of the group that was chosen, or else of the first one.
+  bool names_an_id = false;
 };
 
 /// Opening a session twice does no harm: the session whose id was lost ends when its idle time is
 /// over.
 Result<client::RespValue> run_once(const KeyCommand& command) {
+  // The session has to be where the key is.
+  if (!command.names_an_id) set_group_of(command.words[1]);
   const auto deadline = Clock::now() + command.timeout;
   const auto left = [deadline] {
     return std::max(std::chrono::duration_cast<Timeout>(deadline - Clock::now()), Timeout(1));
@@ -270,6 +274,7 @@ Run add_put(Flags& flags) {
                 return Error{ErrorCode::invalid_argument, problem};
               }
               wanted->lease = text;
+              wanted->names_an_id = lease.name.empty();
               return {};
             });
   add_exactly_once(flags, *wanted);

@@ -140,6 +140,7 @@ class Execution {
 
 /// One line each: "holds  exclusive  host:4711:...  token 7".
 int show(const WantedLock& wanted) {
+  set_group_of(wanted.options.lease.name);
   client::RemoteKeys keys(wanted.holder.servers, access());
   const auto places = QueueLock::queue(keys, wanted.options.lease.name, kShowTimeout);
   if (!places) return fail("lock", places.error().message, status_of_refusal(places.error()));
@@ -152,6 +153,7 @@ int show(const WantedLock& wanted) {
 
 int lock_and_run(WantedLock& wanted, const lease::Clock& clock) {
   const EndingSignals signals;
+  set_group_of(wanted.options.lease.name);
   client::RemoteLeases leases(wanted.holder.servers, access());
   client::RemoteKeys keys(wanted.holder.servers, access());
   LeaseHolder::Options& options = wanted.options.lease;

@@ -2,9 +2,9 @@
 #include <leasehold/cli/commands.h>
 #include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/leader.h>
-#include <leasehold/cli/nearest_word.h>
+#include <leasehold/cli/member_options.h>
+#include <leasehold/cli/remote_backup.h>
 #include <leasehold/raft/membership.h>
-#include <leasehold/server/settings.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -15,7 +15,6 @@
 #include <iostream>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -38,6 +37,8 @@ Actions:
 Every step may be repeated: a step that is done already changes nothing.
 With --expect ID, where ID is the membership that list shows, nothing is changed if
 the members or the settings have changed since.
+Of nodes with many groups a change is made in one group after the other, and list shows
+the first one; --group N names one.
 
 Example:
   leasehold member replace 3 4=10.0.0.4:7101 --servers 10.0.0.1:7201,10.0.0.2:7201)";
@@ -55,27 +56,13 @@ constexpr auto kTellPause = std::chrono::seconds(1);
 /// Nobody asks for the promotion of a learner that lacks more.
 constexpr std::uint64_t kNearlyThere = 1000;
 
-struct Options {
-  std::string action;
-  Words words;
-  std::vector<std::string> servers;
-  Timeout timeout{10'000};
-  Timeout catch_up{600'000};
-  std::string expect;  ///< of the first step
-  bool learner = false;
-  bool witness = false;
-  bool json = false;
-};
+using Options = MemberOptions;
 
 /// "12,000".
 std::string grouped(std::uint64_t number) {
   std::string digits = std::to_string(number);
   for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, 1, ',');
   return digits;
-}
-
-std::string id_of(const std::string& word) {
-  return word.substr(0, word.find('='));
 }
 
 /// What the leader says of the group.
@@ -105,6 +92,22 @@ struct View : Leader {
 class MemberCommand {
  public:
   explicit MemberCommand(Options options) : options_(std::move(options)) {}
+
+  /// There is nothing to do in this group.
+  bool done() {
+    const std::optional<View> view = look();
+    if (!view || !view->settled()) return false;
+    if (options_.action == "replace") {
+      for (std::size_t i = 0; i + 1 < options_.words.size(); i += 2) {
+        const std::string fresh = id_of(options_.words[i + 1]);
+        if (view->is_member(options_.words[i]) || !view->is_voter(fresh)) return false;
+      }
+      return true;
+    }
+    if (options_.action != "add" || options_.learner) return goal_of_action()(*view);
+    return std::all_of(options_.words.begin(), options_.words.end(),
+                       [&](const std::string& word) { return view->is_voter(id_of(word)); });
+  }
 
   int run() {
     if (options_.action == "list") return list();
@@ -360,50 +363,70 @@ class MemberCommand {
   bool may_be_made_ = false;
 };
 
-bool fits_action(const Options& options, std::string& wrong) {
-  const std::string& action = options.action;
-  static const Words kActions = {"list", "add", "promote", "demote", "remove", "replace", "move"};
-  if (std::find(kActions.begin(), kActions.end(), action) == kActions.end()) {
-    wrong = action.empty()
-                ? "the action is missing"
-                : fmt::format("unknown action '{}'{}", action, did_you_mean(action, kActions));
-    return false;
-  }
-  if (action == "list") {
-    if (!options.words.empty()) wrong = "list takes no members";
-    return wrong.empty();
-  }
-  if (options.words.empty() || (action == "replace" && options.words.size() % 2 != 0)) {
-    wrong =
-        fmt::format("{}: {}", action,
-                    action == "replace" ? "name pairs of OLD and NEW=HOST:PORT" : "name a member");
-    return false;
-  }
-  std::set<raft::NodeId> named;
-  for (std::size_t i = 0; i < options.words.size(); ++i) {
-    const bool placed = action == "add" || action == "move" || (action == "replace" && i % 2 == 1);
-    // The rules of --peers; a number alone gets an address to pass them.
-    const std::string& word = options.words[i];
-    const auto peer = server::parse_peers(placed ? word : word + "=host:1");
-    const bool fits =
-        peer && peer.value().size() == 1 && placed == (word.find('=') != std::string::npos);
-    if (fits && named.insert(peer.value().front().id).second) continue;
-    if (fits) {
-      wrong = fmt::format("node {} is named twice", id_of(word));
-      // To exchange a member's directory under its number takes two changes: the group would
-      // otherwise have to trust a directory that may have forgotten what it promised.
-      wrong += action == "replace"
-                   ? ": NEW needs a number of its own. To give a member an empty directory under "
-                     "the same number: leasehold member remove, then leasehold member add"
-                   : ": name each node once";
-      return false;
+/// All nodes of `servers` know the nodes that are to be added, or moved.
+Result<void> introduce(const Options& options) {
+  for (const std::string& word : options.words) {
+    if (word.find('=') == std::string::npos) continue;
+    for (const std::string& server : options.servers) {
+      auto client = client::RespClient::connect(server, kAskTimeout, access());
+      const auto reply = client
+                             ? client.value().call({"LEASEHOLD", "HOST", "ADD", word}, kAskTimeout)
+                             : Result<client::RespValue>(client.error());
+      if (reply && reply.value().kind == client::RespValue::Kind::simple) continue;
+      const std::string why = reply ? reply.value().text : reply.error().message;
+      // The node that is to go may be down.
+      std::cerr << fmt::format("leasehold member: {} does not know {} now: {}", server, word, why)
+                << std::endl;
+      if (reply && !reply.value().is_error("TRYAGAIN")) {
+        return Error{ErrorCode::invalid_argument, why};
+      }
     }
-    wrong = fmt::format(
-        "'{}': write {}", word,
-        placed ? "a member as ID=HOST:PORT, as in 4=10.0.0.4:7101" : "the number of a member");
-    return false;
   }
-  return true;
+  return {};
+}
+
+/// In one group after the other. Where it is done already nothing changes, so the command may be
+/// given again.
+int run_in_all(const Options& options, std::size_t groups) {
+  if (const auto known = introduce(options); !known) {
+    std::cerr << "leasehold member: " << known.error().message << "\n";
+    return kNotExecuted;
+  }
+  std::size_t done = 0;
+  // A node that leaves group 1, which has the users, ends: it leaves that last.
+  const bool leaves = options.action == "remove" || options.action == "replace";
+  for (std::size_t i = 1; i <= groups; ++i) {
+    const std::size_t group = leaves ? groups + 1 - i : i;
+    set_group(group);
+    MemberCommand command(options);
+    if (command.done()) {
+      ++done;
+      continue;
+    }
+    std::cout << "group " << group << " of " << groups << std::endl;
+    if (const int status = command.run()) return status;
+  }
+  if (done > 0) {
+    std::cout << done << " of " << groups << " groups were so already" << std::endl;
+  }
+  return 0;
+}
+
+int run_command(const Options& options) {
+  if (access().group() != 0 || options.action == "list") return MemberCommand(options).run();
+  BackupRequest asked;
+  asked.servers = options.servers;
+  asked.timeout = options.timeout;
+  const auto groups = count_groups(asked);
+  if (!groups) {
+    std::cerr << "leasehold member: " << groups.error().message << "\n";
+    return kNotExecuted;
+  }
+  if (groups.value() == 1) return MemberCommand(options).run();
+  if (!options.expect.empty()) {
+    return misused("member", "--expect is of one group: name it by --group");
+  }
+  return run_in_all(options, groups.value());
 }
 
 int run(const std::vector<std::string>& given, Options& options) {
@@ -424,7 +447,7 @@ int run(const std::vector<std::string>& given, Options& options) {
       wrong = "--witness goes with add and replace";
     }
   }
-  return wrong.empty() ? MemberCommand(options).run() : misused("member", wrong);
+  return wrong.empty() ? run_command(options) : misused("member", wrong);
 }
 
 }  // namespace

@@ -156,6 +156,16 @@ void Flags::add_servers(std::vector<std::string>& servers, bool required) {
     if (servers.empty()) return Error{ErrorCode::invalid_argument, "name a node as HOST:PORT"};
     return {};
   });
+  add({"--group", "N", "Of nodes with many groups: the one that is meant, from 1 on"},
+      [](const std::string& text) -> Result<void> {
+        const auto number = server::parse_integer(text);
+        if (!number || *number < 1) {
+          return Error{ErrorCode::invalid_argument,
+                       fmt::format("'{}' is not the number of a group", text)};
+        }
+        set_group(static_cast<std::size_t>(*number));
+        return {};
+      });
   add_login(*this);
   to_servers_ = true;
   add({"--tls-ca", "FILE",

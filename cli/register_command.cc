@@ -68,6 +68,7 @@ int run(const WantedRegister& wanted) {
     say(json, state, why);
   };
   const EndingSignals signals;
+  set_group_of(wanted.words[0]);
   client::RemoteLeases leases(wanted.holder.servers, access());
   client::RemoteKeys keys(wanted.holder.servers, access());
   const auto registration = Registration::begin(leases, keys, clock, std::move(options));

@@ -38,17 +38,7 @@ constexpr Timeout kAnswerTimeout = std::chrono::hours(24);
 constexpr Timeout kPartTimeout = std::chrono::seconds(60);
 constexpr Timeout kStatusTimeout{1000};
 
-/// "backup-20260131-235959", in UTC.
-std::string timely_name() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[64];
-  std::strftime(text, sizeof(text), "backup-%Y%m%d-%H%M%S", &parts);
-  return text;
-}
-
-/// How far the node says it is.
+/// How far the node says it is, with the first group.
 void show_progress(const std::string& server, Progress& progress) {
   const auto status = fetch_status(server, kStatusTimeout);
   if (!status) return progress.going_on();
@@ -59,11 +49,16 @@ void show_progress(const std::string& server, Progress& progress) {
 
 Result<client::RespValue> call_and_watch(client::RespClient& client,
                                          const std::vector<std::string>& words,
-                                         const std::string& server, Progress& progress) {
+                                         const std::string& server, std::size_t group,
+                                         Progress& progress) {
   auto answer = std::async(std::launch::async,
                            [&client, &words] { return client.call(words, kAnswerTimeout); });
   while (answer.wait_for(std::chrono::seconds(1)) != std::future_status::ready) {
-    show_progress(server, progress);
+    if (group > 1) {
+      progress.going_on();
+    } else {
+      show_progress(server, progress);
+    }
   }
   return answer.get();
 }
@@ -93,7 +88,8 @@ Result<std::string> read_part(client::RespClient& client, const RemoteBackup& ba
 }
 
 Result<void> copy_parts(const RemoteBackup& backup, int file, const std::string& path) {
-  auto client = client::RespClient::connect(backup.server, kConnectTimeout, access());
+  auto client =
+      client::RespClient::connect(backup.server, kConnectTimeout, access().in_group(backup.group));
   if (!client) return Error{client.error().code, backup.server + ": " + client.error().message};
   const std::uint64_t size = number_in(backup.reply, "bytes");
   Progress progress(fmt::format("copying backup {} from {}", backup.name, backup.server));
@@ -110,6 +106,15 @@ Result<void> copy_parts(const RemoteBackup& backup, int file, const std::string&
 
 }  // namespace
 
+std::string timely_name() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[64];
+  std::strftime(text, sizeof(text), "backup-%Y%m%d-%H%M%S", &parts);
+  return text;
+}
+
 std::uint64_t number_in(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
@@ -123,15 +128,17 @@ Result<RemoteBackup> write_backup(const BackupRequest& request) {
   std::string last;
   for (;;) {
     for (const std::string& server : request.servers) {
-      auto client =
-          client::RespClient::connect(server, std::min(request.timeout, kConnectTimeout), access());
+      auto client = client::RespClient::connect(server, std::min(request.timeout, kConnectTimeout),
+                                                access().in_group(request.group));
       if (!client) {
         if (client.error().code == ErrorCode::invalid_argument) return client.error();
         last = fmt::format("{}: {}", server, client.error().message);
         continue;
       }
-      Progress progress(fmt::format("backup {} at {}", name, server));
-      const auto reply = call_and_watch(client.value(), words, server, progress);
+      const std::string of_group =
+          request.group == 0 ? "" : fmt::format(" of group {}", request.group);
+      Progress progress(fmt::format("backup {}{} at {}", name, of_group, server));
+      const auto reply = call_and_watch(client.value(), words, server, request.group, progress);
       if (!reply) {
         return Error{
             ErrorCode::unavailable,
@@ -142,13 +149,43 @@ Result<RemoteBackup> write_backup(const BackupRequest& request) {
       }
       if (reply.value().kind == client::RespValue::Kind::bulk) {
         Json made = Json::parse(reply.value().text, nullptr, false);
-        if (made.is_object()) return RemoteBackup{server, name, std::move(made)};
+        if (made.is_object()) return RemoteBackup{server, name, request.group, std::move(made)};
       }
       last = fmt::format("{}: {}", server, reply.value().text);
       if (!reply.value().not_executed()) return Error{ErrorCode::io, last};
     }
     if (Clock::now() + kRetryPause >= deadline) {
       return Error{ErrorCode::timed_out, "no node made the backup; the last answer: " + last};
+    }
+    std::this_thread::sleep_for(kRetryPause);
+  }
+}
+
+Result<std::size_t> count_groups(const BackupRequest& request) {
+  const auto deadline = Clock::now() + request.timeout;
+  std::string last;
+  for (;;) {
+    for (const std::string& server : request.servers) {
+      auto client =
+          client::RespClient::connect(server, std::min(request.timeout, kConnectTimeout), access());
+      if (!client && client.error().code == ErrorCode::invalid_argument) return client.error();
+      auto reply = client ? client.value().call({"LEASEHOLD", "GROUP"}, kStatusTimeout)
+                          : Result<client::RespValue>(client.error());
+      if (!reply) {
+        last = fmt::format("{}: {}", server, reply.error().message);
+        continue;
+      }
+      const std::vector<client::RespValue>& fields = reply.value().items;
+      for (std::size_t i = 0; i + 1 < fields.size(); i += 2) {
+        if (fields[i].text == "groups") return static_cast<std::size_t>(fields[i + 1].number());
+      }
+      // An earlier version has one group, and does not know the command.
+      if (reply.value().is_error("ERR")) return std::size_t{1};
+      last = fmt::format("{}: {}", server, reply.value().text);
+      if (!reply.value().not_executed()) return Error{ErrorCode::io, last};
+    }
+    if (Clock::now() + kRetryPause >= deadline) {
+      return Error{ErrorCode::timed_out, "no node says how many groups it has: " + last};
     }
     std::this_thread::sleep_for(kRetryPause);
   }

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,19 +17,26 @@ struct BackupRequest {
   std::vector<std::string> servers;
   /// How long to look for a node that takes the backup; the backup itself may take any time.
   client::RespClient::Timeout timeout{5000};
-  std::string name;    ///< empty: made from the time
-  bool stale = false;  ///< what the node has, whether or not it is all that was acknowledged
+  std::string name;       ///< empty: made from the time
+  bool stale = false;     ///< what the node has, whether or not it is all that was acknowledged
+  std::size_t group = 0;  ///< from 1 on; 0: the first one, which has no other beside it
 };
 
 /// A backup that is complete, in the folder of the node that wrote it.
 struct RemoteBackup {
   std::string server;
   std::string name;
+  std::size_t group = 0;         ///< as in the request
   nlohmann::ordered_json reply;  ///< of LEASEHOLD BACKUP; an object
 };
 
 /// A number of a reply; 0 if it lacks it.
 std::uint64_t number_in(const nlohmann::ordered_json& object, const char* key);
+
+/// How many groups the nodes have, from the first that answers. Errors: as write_backup().
+Result<std::size_t> count_groups(const BackupRequest& request);
+/// A name for a backup that was given none: "backup-20260131-235959", in UTC.
+std::string timely_name();
 
 /// Asks one node after another to write a backup, until one takes it, and waits until it is
 /// written. Errors: invalid_argument (an address), unavailable (outcome unknown), others: none was

@@ -4,6 +4,7 @@
 #include <leasehold/kv/rocksdb/rocksdb_store.h>
 #include <leasehold/net/handshake.h>
 #include <leasehold/node/node_restored.h>
+#include <leasehold/server/host_cluster.h>
 #include <leasehold/storage/private_folder.h>
 
 #include <fmt/format.h>
@@ -14,6 +15,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -40,6 +43,7 @@ namespace fs = std::filesystem;
 
 /// What an interrupted restoration may have left in the directory, in addition to RESTORING.
 constexpr std::string_view kState = "state";
+constexpr std::string_view kGroups = "groups";
 constexpr std::string_view kMarks[] = {"RESTORED", "RESTORED.new"};
 constexpr std::string_view kBegun = "RESTORING";
 
@@ -75,7 +79,7 @@ Result<bool> check_usable(const std::string& dir) {
   for (auto at = fs::directory_iterator(dir, error); !error && at != fs::directory_iterator();
        at.increment(error)) {
     const std::string name = at->path().filename().string();
-    const bool ours = name == kBegun || name == kState ||
+    const bool ours = name == kBegun || name == kState || name == kGroups ||
                       std::find(std::begin(kMarks), std::end(kMarks), name) != std::end(kMarks);
     if (begun.value() && ours) continue;
     return Error{
@@ -92,6 +96,7 @@ Result<bool> check_usable(const std::string& dir) {
 Result<void> remove_leftovers(const std::string& dir) {
   std::error_code error;
   fs::remove_all(fmt::format("{}/{}", dir, kState), error);
+  if (!error) fs::remove_all(fmt::format("{}/{}", dir, kGroups), error);
   for (const std::string_view name : kMarks) {
     if (!error) fs::remove(fmt::format("{}/{}", dir, name), error);
   }
@@ -99,14 +104,109 @@ Result<void> remove_leftovers(const std::string& dir) {
   return {};
 }
 
-Result<server::BackupManifest> restore(const server::ServeSettings& settings,
-                                       const std::string& from) {
+/// A backup of one group is a file, that of many a folder with the files 1, 2, ... of its groups.
+Result<std::vector<std::string>> files_of(const std::string& from) {
+  std::error_code error;
+  if (!fs::is_directory(from, error)) return std::vector<std::string>{from};
+  std::size_t found = 0;
+  for (auto at = fs::directory_iterator(from, error); !error && at != fs::directory_iterator();
+       at.increment(error)) {
+    ++found;
+  }
+  if (error) {
+    return Error{ErrorCode::io, fmt::format("cannot look into {}: {}", from, error.message())};
+  }
+  std::vector<std::string> files;
+  for (std::size_t group = 1; group <= found; ++group) {
+    files.push_back(fmt::format("{}/{}", from, group));
+    if (fs::exists(files.back(), error)) continue;
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("{} has {} files, but not the file {}: a backup of many groups has a "
+                             "file for each, 1, 2 and so on, and no other",
+                             from, found, group)};
+  }
+  if (files.size() < 2) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("{} is a folder, and no backup of many groups is in it", from)};
+  }
+  return files;
+}
+
+Result<void> check_number(const std::string& from, std::size_t files, std::size_t groups) {
+  if (files == groups) return {};
+  return Error{ErrorCode::invalid_argument,
+               files == 1 ? fmt::format("{} is the backup of one group: leave out --groups", from)
+                          : fmt::format("{} is the backup of {} groups: give --groups {}", from,
+                                        files, files)};
+}
+
+/// Of a backup of many groups: for equal files it is equal. Never 0.
+std::uint64_t generation_of(const std::vector<server::BackupManifest>& all) {
+  if (all.size() == 1) return all.front().generation;
+  std::uint64_t generation = 0;
+  for (const server::BackupManifest& one : all) {
+    generation = net::cluster_id(server::generation_text(one.generation), {}, generation);
+  }
+  return generation;
+}
+
+/// The id of the cluster that the restored members form.
+std::uint64_t cluster_of(const server::ServeSettings& settings, std::uint64_t generation) {
+  if (settings.groups > 1) {
+    return net::cluster_id(server::host_cluster(settings.node.cluster, settings.groups), {},
+                           generation);
+  }
+  std::vector<net::PeerAddress> addresses;
+  for (const node::Peer& peer : settings.node.peers) addresses.push_back({peer.id, peer.address});
+  return net::cluster_id(settings.node.cluster, std::move(addresses), generation);
+}
+
+/// Each is read to its last byte.
+Result<std::vector<server::BackupManifest>> verified(const std::vector<std::string>& files) {
+  std::vector<server::BackupManifest> manifests;
+  for (const std::string& file : files) {
+    const auto backup = verified_backup(file);
+    if (!backup) return backup.error();
+    manifests.push_back(backup.value().manifest);
+    if (files.size() > 1 && !server::is_of_group(manifests.back().cluster, manifests.size())) {
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("{} is a backup of {}, not of group {}", file,
+                               manifests.back().cluster, manifests.size())};
+    }
+  }
+  return manifests;
+}
+
+/// Makes the state of one group in `dir`, where a restoration has begun, and ends that.
+Result<void> restore_group(const std::string& from, const server::BackupManifest& expected,
+                           const std::string& dir, std::uint64_t cluster_id, raft::NodeId id) {
+  const auto backup = verified_backup(from);
+  if (!backup) return backup.error();
+  if (backup.value().manifest != expected) {
+    return Error{ErrorCode::in_use, from + " has been replaced meanwhile: begin again"};
+  }
+  kv::RocksdbStore::Options options;
+  options.dir = fmt::format("{}/{}", dir, kState);
+  options.cluster_id = cluster_id;
+  options.id = id;
+  const ShownArchive shown(*backup.value().archive, "restoring to " + dir);
+  const auto index = kv::RocksdbStore::restore(std::move(options), shown);
+  if (!index) return index.error();
+  return node::finish_restoration(dir, {expected.generation, index.value()});
+}
+
+Result<std::vector<server::BackupManifest>> restore(const server::ServeSettings& settings,
+                                                    const std::string& from) {
   const std::string& dir = settings.data_dir;
   const auto begun = check_usable(dir);
   if (!begun) return begun.error();
-  const auto backup = verified_backup(from);
-  if (!backup) return backup.error();
-  const server::BackupManifest& manifest = backup.value().manifest;
+  const auto files = files_of(from);
+  if (!files) return files.error();
+  if (auto fits = check_number(from, files.value().size(), settings.groups); !fits) {
+    return fits.error();
+  }
+  auto manifests = verified(files.value());
+  if (!manifests) return manifests.error();
 
   // It may have changed meanwhile.
   if (const auto still = check_usable(dir); !still) return still.error();
@@ -119,24 +219,37 @@ Result<server::BackupManifest> restore(const server::ServeSettings& settings,
                  fmt::format("another leasehold restore works on {}, or did", dir)};
   }
   if (auto removed = remove_leftovers(dir); !removed) return removed.error();
-  std::vector<net::PeerAddress> addresses;
-  for (const node::Peer& peer : settings.node.peers) addresses.push_back({peer.id, peer.address});
-  kv::RocksdbStore::Options options;
-  options.dir = fmt::format("{}/{}", dir, kState);
-  options.cluster_id =
-      net::cluster_id(settings.node.cluster, std::move(addresses), manifest.generation);
-  options.id = settings.node.id;
-  const ShownArchive shown(*backup.value().archive, "restoring to " + dir);
-  const auto index = kv::RocksdbStore::restore(std::move(options), shown);
-  if (!index) return index.error();
-  const node::Restored restored{manifest.generation, index.value()};
-  if (auto done = node::finish_restoration(dir, restored); !done) return done.error();
-  return manifest;
+  const std::uint64_t generation = generation_of(manifests.value());
+  const std::uint64_t cluster_id = cluster_of(settings, generation);
+  if (files.value().size() == 1) {
+    auto done = restore_group(from, manifests.value().front(), dir, cluster_id, settings.node.id);
+    if (!done) return done.error();
+    return manifests;
+  }
+  for (std::size_t i = 0; i < files.value().size(); ++i) {
+    const std::string group = fmt::format("{}/{}/{}", dir, kGroups, i + 1);
+    if (auto done = node::begin_restoration(group); !done) return done.error();
+    auto done =
+        restore_group(files.value()[i], manifests.value()[i], group, cluster_id, settings.node.id);
+    if (!done) return done.error();
+  }
+  // The groups' logs begin where their states end.
+  if (auto done = node::finish_restoration(dir, {generation, raft::Index(0)}); !done) {
+    return done.error();
+  }
+  return manifests;
 }
 
-/// Makes settings.data_dir from the backup in the file `from`, and prints what it did. The
-/// directory must not exist, or be empty, or be the remains of an interrupted restoration. The
-/// whole backup is checked before anything is changed.
+std::string summary_of(const std::vector<server::BackupManifest>& all) {
+  if (all.size() == 1) return summary(all.front());
+  std::uint64_t keys = 0;
+  for (const server::BackupManifest& one : all) keys += one.keys;
+  return fmt::format("{} groups with {} keys", all.size(), keys);
+}
+
+/// Makes settings.data_dir from the backup `from`, and prints what it did. The directory must not
+/// exist, or be empty, or be the remains of an interrupted restoration. The whole backup is checked
+/// before anything is changed.
 int run_restore(const server::ServeSettings& settings, const std::string& from) {
   ::umask(storage::kPrivateUmask);
   const auto restored = restore(settings, from);
@@ -144,24 +257,32 @@ int run_restore(const server::ServeSettings& settings, const std::string& from) 
     std::cerr << "leasehold restore: " << restored.error().message << "\n";
     return 1;
   }
-  std::cout << "restored " << summary(restored.value()) << " to " << settings.data_dir
+  const bool many = restored.value().size() > 1;
+  std::cout << "restored " << summary_of(restored.value()) << " to " << settings.data_dir
             << "\nThis is a new group, generation "
-            << server::generation_text(restored.value().generation)
-            << ". Restore every member of --peers from the same file, each on its machine,\n"
-               "then start them with leasehold serve and the same --id, --peers and --cluster.\n";
+            << server::generation_text(generation_of(restored.value()))
+            << ". Restore every member of --peers from the same " << (many ? "files" : "file")
+            << ", each on its machine,\n"
+            << "then start them with leasehold serve and the same --id, --peers"
+            << (many ? ", --groups" : "") << " and --cluster.\n";
   return 0;
 }
 
 /// Checks a backup to its last byte and prints its contents in short.
 int run_verify(const std::string& from) {
-  const auto backup = verified_backup(from);
-  if (!backup) {
-    std::cerr << "leasehold restore: " << backup.error().message << "\n";
+  const auto files = files_of(from);
+  const auto checked =
+      files ? verified(files.value()) : Result<std::vector<server::BackupManifest>>(files.error());
+  if (!checked) {
+    std::cerr << "leasehold restore: " << checked.error().message << "\n";
     return 1;
   }
-  std::ifstream file(from, std::ios::binary);
-  std::string line;
-  while (std::getline(file, line) && !line.empty()) std::cout << line << "\n";
+  for (const std::string& name : files.value()) {
+    std::ifstream file(name, std::ios::binary);
+    std::string line;
+    while (std::getline(file, line) && !line.empty()) std::cout << line << "\n";
+    if (files.value().size() > 1) std::cout << "\n";
+  }
   std::cout << "The backup is whole: every checksum is right.\n";
   return 0;
 }
@@ -187,14 +308,15 @@ int run(const WantedRestore& wanted) {
 
 Run add_restore(Flags& flags) {
   const auto wanted = std::make_shared<WantedRestore>();
-  Flag from{"--from", "FILE", "The backup"};
+  Flag from{"--from", "FILE", "The backup; of many groups the folder that has theirs"};
   from.required = true;
   flags.add(from, wanted->from);
   flags.add({"--check", "", "Only check the backup, and print its contents in short"},
             wanted->check);
   for (const server::SettingSpec& spec : server::setting_specs()) {
     const std::string_view name = spec.name;
-    if (name == "id" || name == "data-dir" || name == "peers" || name == "cluster") {
+    if (name == "id" || name == "data-dir" || name == "peers" || name == "cluster" ||
+        name == "groups") {
       add_setting(flags, spec, wanted->texts);
     }
   }

@@ -1,3 +1,4 @@
+#include <leasehold/cli/access.h>
 #include <leasehold/cli/commands.h>
 #include <leasehold/cli/key_command.h>
 #include <leasehold/cli/status_command.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdint>
 #include <ctime>
 #include <iostream>
 #include <thread>
@@ -70,6 +72,15 @@ Row row_of(const Json& status) {
 
 /// Lines below the table. A node of an earlier version, or one that did not answer, lacks the keys.
 void add_remarks(const Json& node, bool color, std::vector<std::string>& lines) {
+  if (const Json groups = node.value("groups", Json()); groups.is_object()) {
+    std::string text =
+        fmt::format("node {} leads {} of {} groups, {} with a lease", node.at("id").dump(),
+                    groups.value("led", 0U), groups.value("count", 0U), groups.value("leased", 0U));
+    const auto without = groups.value("without_leader", 0U);
+    if (without > 0) text += fmt::format("; it knows no leader of {}", without);
+    lines.push_back(
+        server::painted(text, without > 0 ? server::Paint::yellow : server::Paint::plain, color));
+  }
   if (node.value("disk_full", false)) {
     const std::string text =
         fmt::format("node {}: its disk is full, it takes no commands until it has space again",
@@ -153,6 +164,9 @@ ClusterStatus fetch_all(const std::vector<std::string>& servers,
   for (std::thread& thread : threads) thread.join();
   ClusterStatus status;
   bool leased = false;
+  // Of nodes with many groups, unless one of them is meant.
+  std::uint64_t groups = 0;
+  std::uint64_t groups_leased = 0;
   bool all_answered = true;
   for (std::size_t i = 0; i < servers.size(); ++i) {
     const Result<Json>& answer = *answers[i];
@@ -161,6 +175,11 @@ ClusterStatus fetch_all(const std::vector<std::string>& servers,
       leased = leased || (answer.value().at("role") == "leader" &&
                           answer.value().at("lease_left").get<double>() > 0);
       object.update(answer.value());
+      if (const Json all = object.value("groups", Json());
+          all.is_object() && access().group() == 0) {
+        groups = std::max(groups, all.value("count", std::uint64_t{0}));
+        groups_leased += all.value("leased", std::uint64_t{0});
+      }
     } else {
       all_answered = false;
       for (const char* key :
@@ -171,7 +190,7 @@ ClusterStatus fetch_all(const std::vector<std::string>& servers,
     }
     status.nodes.push_back(std::move(object));
   }
-  status.healthy = all_answered && leased;
+  status.healthy = all_answered && leased && groups_leased >= groups;
   return status;
 }
 

@@ -26,7 +26,7 @@ struct StatusOptions {
 struct ClusterStatus {
   /// One object a server, in the order of the servers. One that did not answer has `error`.
   std::vector<nlohmann::ordered_json> nodes;
-  bool healthy = false;  ///< all answered, and one leads with a lease
+  bool healthy = false;  ///< all answered, and one leads with a lease, of each group
 };
 
 /// Asks all of them at once; takes at most `timeout`.

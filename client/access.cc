@@ -13,4 +13,16 @@ Result<Access> Access::by_tls(const Files& files) {
   return access;
 }
 
+Access Access::in_group(std::size_t number) const {
+  Access other = *this;
+  other.group_ = number;
+  return other;
+}
+
+Access Access::in_group_of(std::string key) const {
+  Access other = *this;
+  other.key_of_group_ = std::move(key);
+  return other;
+}
+
 }  // namespace leasehold::client

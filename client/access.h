@@ -1,8 +1,9 @@
-// How a program reaches the servers of a group: plain, or by TLS.
+// How a program reaches the servers of a group: plain, or by TLS; and which group it means.
 #pragma once
 
 #include <leasehold/base/result.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -34,11 +35,25 @@ class Access {
   /// Reads the files. Errors: io, invalid_argument; each names the file.
   static Result<Access> by_tls(const Files& files);
 
-  /// Null: plain. For the connections of this library.
+  // Of nodes with many groups: which one has the leases, the sessions and whatever else names no
+  // key. Without either it is the first one.
+
+  /// The group of that number, from 1 on. Nodes that have no such group refuse the connection.
+  Access in_group(std::size_t number) const;
+  /// The group of the key, if the nodes have many.
+  Access in_group_of(std::string key) const;
+
+  // For the connections of this library.
+
+  /// Null: plain.
   const std::shared_ptr<const tls::Context>& tls() const { return tls_; }
+  std::size_t group() const { return group_; }                       ///< 0: none is named
+  const std::string& key_of_group() const { return key_of_group_; }  ///< empty: none is named
 
  private:
   std::shared_ptr<const tls::Context> tls_;
+  std::size_t group_ = 0;
+  std::string key_of_group_;
 };
 
 }  // namespace leasehold::client

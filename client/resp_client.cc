@@ -178,6 +178,37 @@ Result<RespClient> logged_in(RespClient client, Clock::time_point deadline) {
   return Error{code, fmt::format("the server refuses user {}: {}", user, reply.value().text)};
 }
 
+/// A server of an earlier version has one group, and that has every key. After any other error the
+/// connection is in the first group of many: then two clients may lock one name in two groups.
+bool knows_no_groups(const RespValue& error) {
+  return error.is_error("ERR") && error.text.find("unknown") != std::string::npos;
+}
+
+/// What `client` says behind this is about the group that `access` names.
+Result<RespClient> in_its_group(Result<RespClient> client, const Access& access,
+                                Clock::time_point deadline) {
+  const bool by_number = access.group() != 0;
+  if (!client || (!by_number && access.key_of_group().empty())) return client;
+  std::vector<std::string> words = {"LEASEHOLD", "GROUP"};
+  if (by_number) {
+    words.push_back(std::to_string(access.group()));
+  } else {
+    words.insert(words.end(), {"KEY", access.key_of_group()});
+  }
+  const auto left = std::chrono::ceil<Timeout>(deadline - Clock::now());
+  const auto reply = client.value().call(words, std::max(left, Timeout(1)));
+  if (!reply) return reply.error();
+  const RespValue& answer = reply.value();
+  if (answer.kind != RespValue::Kind::error) return client;
+  if (!by_number && knows_no_groups(answer)) return client;
+  const ErrorCode code =
+      answer.not_executed() ? ErrorCode::unavailable : ErrorCode::invalid_argument;
+  if (by_number && answer.is_error("ERR")) {
+    return Error{code, fmt::format("the server has no group {}: {}", access.group(), answer.text)};
+  }
+  return Error{code, fmt::format("the server does not select the group: {}", answer.text)};
+}
+
 }  // namespace
 
 void RespClient::log_in_as(Login login) {
@@ -212,7 +243,7 @@ Result<RespClient> RespClient::connect(const std::string& address, Timeout timeo
     getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &size);
     if (code == 0) {
       if (auto begun = client.begin_tls(address, access, deadline); !begun) return begun.error();
-      return logged_in(std::move(client), deadline);
+      return in_its_group(logged_in(std::move(client), deadline), access, deadline);
     }
     last = broken("cannot connect", code);
   }

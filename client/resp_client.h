@@ -62,8 +62,8 @@ class RespClient {
  public:
   using Timeout = std::chrono::milliseconds;
 
-  /// `address` is host:port. Errors: invalid_argument (or the server refuses the login),
-  /// unavailable (no process listens, out of reach, or the two do not believe each other),
+  /// `address` is host:port. Errors: invalid_argument (or the server refuses the login or the
+  /// group), unavailable (no process listens, out of reach, or the two do not believe each other),
   /// timed_out.
   static Result<RespClient> connect(const std::string& address, Timeout timeout,
                                     const Access& access = {});

@@ -46,4 +46,19 @@ std::string led_before(std::size_t nodes) {
                      round(1, nodes), round(1, nodes));
 }
 
+// A member binds when its process has acknowledged a beat, so the leaders' second rounds ask for
+// it; the beats behind them are the first that a lease may rest on.
+std::string bound(std::size_t nodes, std::size_t groups) {
+  std::string beats;
+  for (std::size_t i = 1; i <= nodes; ++i) beats += fmt::format("beat {}, ", i);
+  beats += fmt::format("meet {}, ", up_to(nodes));
+  const auto round_of_second = [nodes] { return fmt::format("tick 2b, meet {}, ", up_to(nodes)); };
+  std::string all = beats;
+  for (int i = 0; i < 2; ++i) {
+    all += round(1, nodes);
+    if (groups > 1) all += round_of_second();
+  }
+  return all + "pass, " + beats + "tick 1, " + (groups > 1 ? "tick 2b, " : "");
+}
+
 }  // namespace leasehold::explore::beginning

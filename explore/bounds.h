@@ -14,6 +14,7 @@ namespace leasehold::explore {
 using Carrier = std::function<raft::Message(const raft::Message&)>;
 
 inline constexpr std::size_t kNodesMax = 5;
+inline constexpr std::size_t kGroupsMax = 2;
 inline constexpr std::uint8_t kNothingAgreed = 255;
 
 /// What a run may have at most. Each adds states to the search.
@@ -31,16 +32,21 @@ struct Bounds {
   std::uint8_t wipes = 0;     ///< nodes that lose their directory and begin with an empty one
   std::uint8_t cuts =
       0;  ///< of a log, behind what is committed: a node that lacks it gets a snapshot
+  std::uint8_t beats = 0;    ///< of processes; with `shared` alone
   std::uint8_t flights = 8;  ///< messages on their way at one instant; states with more are skipped
   std::uint8_t terms = 3;    ///< states with a later term are skipped
   std::uint8_t nodes = 3;    ///< at most kNodesMax
   std::uint8_t members = 0;  ///< nodes 1 to `members` form the group; 0: all
-  std::uint8_t voters = 0;   ///< nodes 1 to `voters` vote at first, other members learn; 0: all
+  /// Of which each node has a replica, all with the same members. More than one: with `shared`
+  /// alone.
+  std::uint8_t groups = 1;
+  std::uint8_t voters = 0;  ///< nodes 1 to `voters` vote at first, other members learn; 0: all
   /// Each clock runs true, or this many percent too fast or too slow; the nodes tolerate 25.
   std::uint8_t drift_percent = 25;
   /// The group has agreed on settings, with a bound of this many percent on the drift; its nodes
   /// were started with a bound of 0. kNothingAgreed: each follows what it was started with.
   std::uint8_t agreed_percent = kNothingAgreed;
+  bool shared = false;        ///< the promises of groups rest on those between processes
   bool slow_disk = false;     ///< a write is durable when a step of its own says so
   bool drift = true;          ///< the clocks may run at different rates
   bool uneven = false;        ///< all nodes but the first are set to a shorter D
@@ -68,6 +74,9 @@ std::string late_answer(std::size_t nodes);
 /// As led(), but in term 3; node 2 led term 2. The last node's answer to a round of term 1 is still
 /// on its way, and the next round will have the same number.
 std::string led_before(std::size_t nodes);
+/// As led(), and node 2 leads the second of `groups`. Each process has acknowledged a beat of each
+/// other one, and all promises are bound.
+std::string bound(std::size_t nodes, std::size_t groups);
 
 }  // namespace beginning
 

@@ -35,6 +35,7 @@ const char* const kExploreUsage =
     "                      wrong when 25 % is committed (default 0)\n"
     "  --sole              a change may also remove all but the leader\n"
     "  --suspends N        machines that sleep, and may wake (default 0)\n"
+    "  --beats N           of processes, with --shared (default 0)\n"
     "  --notices N         that an earlier process of another node has ended (default 0)\n"
     "  --wipes N           nodes that start again in an empty directory (default 0)\n"
     "  --cuts N            logs that are cut behind what is committed; a node that lacks it\n"
@@ -47,6 +48,9 @@ const char* const kExploreUsage =
     "  --nodes N           1 to 5 (default 3)\n"
     "  --members N         nodes 1 to N form the group, the others wait (default all)\n"
     "  --voters N          nodes 1 to N vote, other members are learners (default all)\n"
+    "  --shared            nodes promise to each other's processes, and the promises of groups\n"
+    "                      rest on that; all are bound at the beginning\n"
+    "  --groups N          1 or 2, with --shared: of which each node has a replica (default 1)\n"
     "  --slow-disk         writes become durable by steps of their own, or are lost by a restart\n"
     "  --drift-percent N   how far clocks may be off (default 25, which the nodes tolerate):\n"
     "                      above that there must be a violation\n"
@@ -99,6 +103,8 @@ bool set_number(const std::string& name, std::uint64_t value, Arguments& argumen
                                                          {"--suspends", &b.suspends},
                                                          {"--wipes", &b.wipes},
                                                          {"--notices", &b.notices},
+                                                         {"--beats", &b.beats},
+                                                         {"--groups", &b.groups},
                                                          {"--cuts", &b.cuts},
                                                          {"--settings", &b.settings},
                                                          {"--agreed", &b.agreed_percent},
@@ -114,6 +120,7 @@ bool set_number(const std::string& name, std::uint64_t value, Arguments& argumen
     if (name == "--nodes" || name == "--members" || name == "--voters") {
       return value >= 1 && value <= kNodesMax;
     }
+    if (name == "--groups") return value >= 1 && value <= kGroupsMax;
     if (name == "--agreed") return value == 0 || value == 25;
     return value < 100;
   }
@@ -143,9 +150,10 @@ BeginningOf beginning_of(const std::string& word) {
 bool* switch_of(const std::string& word, Arguments& arguments) {
   Bounds& b = arguments.bounds;
   const std::pair<const char*, bool*> switches[] = {
-      {"--slow-disk", &b.slow_disk},  {"--uneven", &b.uneven}, {"--unbound", &b.unbound},
-      {"--witness", &b.witness},      {"--sole", &b.sole},     {"--meetings", &b.meetings},
-      {"--readers", &b.readers_only}, {"--rules", &b.rules},   {"--quiet", &arguments.quiet}};
+      {"--shared", &b.shared},      {"--slow-disk", &b.slow_disk},  {"--uneven", &b.uneven},
+      {"--unbound", &b.unbound},    {"--witness", &b.witness},      {"--sole", &b.sole},
+      {"--meetings", &b.meetings},  {"--readers", &b.readers_only}, {"--rules", &b.rules},
+      {"--quiet", &arguments.quiet}};
   for (const auto& one : switches) {
     if (word == one.first) return one.second;
   }
@@ -191,6 +199,18 @@ std::string parse(const std::vector<std::string>& given, std::size_t& i, Argumen
   return "";
 }
 
+/// Null: these bounds fit together.
+const char* wrong_shared(const Bounds& b) {
+  if (!b.shared && b.beats > 0) return "--beats needs --shared";
+  if (!b.shared && b.groups > 1) return "--groups needs --shared";
+  if (b.shared && b.rules) return "--rules does not know the promises between processes";
+  if (b.shared && b.unbound) return "--unbound knows only promises of groups, not --shared";
+  if (b.groups > 1 && (b.settings > 0 || b.agreed_percent != kNothingAgreed)) {
+    return "--settings and --agreed are of one group";
+  }
+  return nullptr;
+}
+
 std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
   for (std::size_t i = 0; i < given.size(); ++i) {
     const std::string wrong = parse(given, i, arguments);
@@ -203,11 +223,17 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
     return "--witness: another node has to lead";
   }
   if (b.readers_only && b.rules) return "--readers and --rules exclude each other";
+  if (const char* wrong = wrong_shared(b)) return wrong;
   // If one node is away, the rest still needs a node next to the leader.
   const std::size_t members = b.members == 0 ? b.nodes : b.members;
   const bool away = arguments.beginning != nullptr && arguments.beginning != nothing;
   if (away && members < 3) return "a beginning with one away or late needs three members";
-  b.beginning = (arguments.beginning == nullptr ? beginning::led : arguments.beginning)(members);
+  if (arguments.beginning == nullptr && b.shared) {
+    if (members < 2) return "--shared: a group of one has nobody to promise to";
+    b.beginning = beginning::bound(members, b.groups);
+  } else {
+    b.beginning = (arguments.beginning == nullptr ? beginning::led : arguments.beginning)(members);
+  }
   b.beginning += arguments.after;
   return "";
 }

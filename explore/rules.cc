@@ -9,13 +9,6 @@
 #include <utility>
 
 namespace leasehold::explore {
-namespace {
-
-std::string name_of(std::size_t i) {
-  return fmt::format("node {}", i + 1);
-}
-
-}  // namespace
 
 void World::fail(const std::string& what) {
   if (violation_.empty()) violation_ = what;
@@ -23,17 +16,18 @@ void World::fail(const std::string& what) {
 
 void World::committed(std::size_t i, Index index) {
   const raft::Log& log = at(i).core->log();
+  std::vector<Term>& ledger = facts_[group_of(i)].ledger;
   for (Index k = log.base().index.next(); k <= index; k = k.next()) {
     const Term term = log.term_at(k).value_or(Term(0));
-    if (k > Index(ledger_.size())) {
-      ledger_.push_back(term);
+    if (k > Index(ledger.size())) {
+      ledger.push_back(term);
       const auto& settings = log.membership_at(k).settings;
       if (settings && k == index) rely_on(*settings);
-    } else if (ledger_[static_cast<std::size_t>(k.value()) - 1] != term) {
-      fail(
-          fmt::format("two committed prefixes: entry {} of term {} at {}, where another term's "
-                      "was committed",
-                      k.value(), term.value(), name_of(i)));
+    } else if (ledger[static_cast<std::size_t>(k.value()) - 1] != term) {
+      fail(fmt::format(
+          "two committed prefixes: entry {} of term {} at node {}, where another term's "
+          "was committed",
+          k.value(), term.value(), name(i)));
     }
   }
 }
@@ -49,35 +43,45 @@ void World::rely_on(const raft::GroupSettings& settings) {
 // ---- States ----
 
 void World::check() {
-  for (std::size_t i = 0; i < size(); ++i) {
+  for (std::size_t i = 0; i < replicas(); ++i) {
     const raft::Core& core = *at(i).core;
+    std::vector<NodeId>& leaders = facts_[group_of(i)].leaders;
     const std::size_t term = static_cast<std::size_t>(core.term().value());
-    if (core.role() != raft::Role::leader || term >= leaders_.size()) continue;
-    if (leaders_[term] == raft::kNobody) leaders_[term] = core.id();
-    if (leaders_[term] != core.id()) {
-      fail(fmt::format("two leaders of term {}: {} and node {}", term, name_of(i),
-                       leaders_[term].value()));
+    if (core.role() != raft::Role::leader || term >= leaders.size()) continue;
+    if (leaders[term] == raft::kNobody) leaders[term] = core.id();
+    if (leaders[term] != core.id()) {
+      fail(fmt::format("two leaders of term {}: node {} and node {}", term, name(i),
+                       leaders[term].value()));
     }
   }
   check_views();
 }
 
+/// A lease may rest on the process: then it ends when all those do that rest on the same promises.
+raft::HolderInstant World::shown_end(std::size_t i) const {
+  const raft::LeaseState& view = at(i).view;
+  if (view.lease_class == raft::kNoClass) return view.end;
+  return std::max(view.end, nodes_[node_of(i)]->promises->lease_class(view.lease_class).end);
+}
+
 /// A machine that sleeps serves no reads.
 void World::check_views() {
-  std::optional<std::size_t> holder;
-  for (std::size_t i = 0; i < size(); ++i) {
-    const Node& node = at(i);
-    if (node.view.end <= clock(i).holder || clocks_[i].suspended()) continue;
-    if (node.options.witness) fail(name_of(i) + " is a witness and shows a lease");
-    if (holder) fail(fmt::format("two valid leases: {} and {}", name_of(*holder), name_of(i)));
+  std::array<std::optional<std::size_t>, kGroupsMax> holders;
+  for (std::size_t i = 0; i < replicas(); ++i) {
+    const Replica& replica = at(i);
+    if (shown_end(i) <= clock(i).holder || clocks_[node_of(i)].suspended()) continue;
+    if (replica.options.witness) fail("node " + name(i) + " is a witness and shows a lease");
+    std::optional<std::size_t>& holder = holders[group_of(i)];
+    if (holder) fail(fmt::format("two valid leases: node {} and node {}", name(*holder), name(i)));
     holder = i;
-    if (!ledger_.empty() && ledger_.back() > node.view.term) {
-      fail(fmt::format("the lease of {} is valid, and term {} has committed an entry", name_of(i),
-                       ledger_.back().value()));
+    const std::vector<Term>& ledger = facts_of(i).ledger;
+    if (!ledger.empty() && ledger.back() > replica.view.term) {
+      fail(fmt::format("the lease of node {} is valid, and term {} has committed an entry", name(i),
+                       ledger.back().value()));
     }
-    if (node.view.commit < Index(ledger_.size())) {
-      fail(fmt::format("the lease of {} is valid at index {}, though {} are committed", name_of(i),
-                       node.view.commit.value(), ledger_.size()));
+    if (replica.view.commit < Index(ledger.size())) {
+      fail(fmt::format("the lease of node {} is valid at index {}, though {} are committed",
+                       name(i), replica.view.commit.value(), ledger.size()));
     }
     if (!left_.readers_only) check_promises(i);
   }
@@ -88,14 +92,14 @@ void World::check_promises(std::size_t holder) {
   const raft::Core& leader = *at(holder).core;
   const auto promised_in = [this, holder](const raft::Membership& membership) {
     const auto promised = [this, holder, &membership](NodeId id) -> std::optional<int> {
-      const auto i = static_cast<std::size_t>(id.value()) - 1;
+      const std::size_t i = replica_of(static_cast<std::size_t>(id.value()) - 1, group_of(holder));
       if (i == holder) return 1;
-      const Node& node = at(i);
-      const raft::StoredPromise& stored = node.disk_hard_state.promise;
+      const Replica& replica = at(i);
+      const raft::StoredPromise& stored = replica.disk_hard_state.promise;
       // A directory that is gone elects no node, and no other one votes for it (rule 25).
-      if (!membership.is_voter(id, node.options.uuid)) return 1;
-      const bool kept = node.core->promise().live(clock(i).promise) &&
-                        node.core->hard_state().promise.holder == at(holder).options.id &&
+      if (!membership.is_voter(id, replica.options.uuid)) return 1;
+      const bool kept = clock(i).promise < replica.core->promise_until() &&
+                        replica.core->hard_state().promise.holder == at(holder).options.id &&
                         stored.holder == at(holder).options.id && !silent(i);
       return kept ? std::optional<int>(1) : std::nullopt;
     };
@@ -105,23 +109,23 @@ void World::check_promises(std::size_t holder) {
       promised_in(leader.log().membership_at(leader.commit_index()))) {
     return;
   }
-  fail(fmt::format("the lease of {} is valid, but no quorum of live promises covers it",
-                   name_of(holder)));
+  fail(fmt::format("the lease of node {} is valid, but no quorum of live promises covers it",
+                   name(holder)));
 }
 
 // ---- Steps ----
 
 World::Before World::before(std::size_t i, const Flight* flight) const {
-  const Node& node = at(i);
-  const raft::Core& core = *node.core;
+  const Replica& replica = at(i);
+  const raft::Core& core = *replica.core;
   const raft::Now now = clock(i);
   Before before;
   before.node = i;
   before.role = core.role();
   before.term = core.term();
   before.timing = core.timing();
-  before.view = node.view;
-  before.lease_valid = node.view.end > now.holder;
+  before.view = replica.view;
+  before.lease_valid = replica.view.end > now.holder;
   before.bound = flight != nullptr && core.promise().live(now.promise) &&
                  core.hard_state().promise.holder != flight->from;
   for (const auto& [id, progress] : core.progress()) {
@@ -134,11 +138,11 @@ World::Before World::before(std::size_t i, const Flight* flight) const {
 /// for a breach. `inside`: its core got an input.
 void World::check_rules(const Before& before, const Flight* flight, bool inside) {
   const std::size_t i = before.node;
-  const Node& node = at(i);
-  const raft::Core& core = *node.core;
+  const Replica& replica = at(i);
+  const raft::Core& core = *replica.core;
   const bool granted = std::exchange(granted_, false);
   if (before.lease_valid && granted) {
-    fail(name_of(i) + " grants a vote although its own lease is valid");
+    fail("node " + name(i) + " grants a vote although its own lease is valid");
   }
   if (flight != nullptr) {
     const auto* vote = std::get_if<raft::VoteRequest>(flight->message.get());
@@ -146,11 +150,12 @@ void World::check_rules(const Before& before, const Flight* flight, bool inside)
   }
   if (core.role() != raft::Role::leader) return;
   const bool still = before.role == raft::Role::leader && before.term == core.term();
-  const bool held = still && before.lease_valid && node.view.end != raft::HolderInstant::earliest();
+  const bool held =
+      still && before.lease_valid && replica.view.end != raft::HolderInstant::earliest();
   // More careful settings shorten a lease.
   const bool same = core.timing() == before.timing;
-  if (held && same && node.view.end < before.view.end) {
-    fail(fmt::format("the end of the lease of {} moves back", name_of(i)));
+  if (held && same && replica.view.end < before.view.end) {
+    fail(fmt::format("the end of the lease of node {} moves back", name(i)));
   }
   check_acknowledged(before, still, flight);
   if (still && inside) check_quorum(i);
@@ -167,8 +172,8 @@ void World::check_acknowledged(const Before& before, bool still, const Flight* f
     const raft::Round round = progress.acked_round->round;
     if (still && known != before.acknowledged.end() && known->second == round) continue;
     if (flight == nullptr || flight->from != id || !proves(*flight, core, round)) {
-      fail(fmt::format("{} counts round {} for node {}, which has not promised for it", name_of(i),
-                       round.value(), id.value()));
+      fail(fmt::format("node {} counts round {} for node {}, which has not promised for it",
+                       name(i), round.value(), id.value()));
     }
   }
 }
@@ -189,27 +194,27 @@ void World::check_quorum(std::size_t i) {
     if (progress.acked_round) lease = std::max(lease, progress.acked_round->duration);
   }
   if (since && *since + lease <= clock(i).holder) {
-    fail(name_of(i) + " leads on though no quorum has answered for a whole D");
+    fail("node " + name(i) + " leads on though no quorum has answered for a whole D");
   }
 }
 
 /// Rules 21 and 27: what a leader appends, and when.
 void World::check_appended(std::size_t i) {
-  const Node& node = at(i);
-  const raft::Core& core = *node.core;
+  const Replica& replica = at(i);
+  const raft::Core& core = *replica.core;
   const raft::Log& log = core.log();
-  const bool out = node.token && node.token->term == core.term();
-  if (out && log.last_index() > node.token->last) {
-    fail(name_of(i) + " appends an entry while its token is out");
+  const bool out = replica.token && replica.token->term == core.term();
+  if (out && log.last_index() > replica.token->last) {
+    fail("node " + name(i) + " appends an entry while its token is out");
   }
   // Entries of earlier leaders are not its own.
   const bool changes = log.membership_index() > core.commit_index() &&
                        log.term_at(log.membership_index()) == core.term();
   if (changes && log.memberships_above(core.commit_index()) > 1) {
-    fail(name_of(i) + " begins a change while another one is not committed");
+    fail("node " + name(i) + " begins a change while another one is not committed");
   }
   if (changes && log.term_at(core.commit_index()) != core.term()) {
-    fail(name_of(i) + " begins a change before an entry of its term is committed");
+    fail("node " + name(i) + " begins a change before an entry of its term is committed");
   }
 }
 
@@ -223,19 +228,19 @@ void World::check_vote(const Before& before, NodeId candidate, const raft::VoteR
   const std::optional<raft::TransferToken>& token = request.token;
   const Term promised = core.hard_state().promise.term;
   if (granted && token && token->term != promised) {
-    fail(fmt::format("{} lets a token of term {} pass its promise of term {}", name_of(i),
+    fail(fmt::format("node {} lets a token of term {} pass its promise of term {}", name(i),
                      token->term.value(), promised.value()));
   }
   if (granted) return;
   if (core.term() != before.term) {
-    fail(fmt::format("{} is bound and refuses a vote, and yet takes the term of node {}",
-                     name_of(i), candidate.value()));
+    fail(fmt::format("node {} is bound and refuses a vote, and yet takes the term of node {}",
+                     name(i), candidate.value()));
   }
   const bool passes = token && token->target == candidate && token->term == promised &&
                       token->last == request.last.index && request.term == token->term.next();
   if (passes && before.term < request.term && request.last >= core.log().last()) {
-    fail(fmt::format("{} refuses node {}, which the holder of its promise has let pass", name_of(i),
-                     candidate.value()));
+    fail(fmt::format("node {} refuses node {}, which the holder of its promise has let pass",
+                     name(i), candidate.value()));
   }
 }
 

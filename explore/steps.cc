@@ -10,7 +10,8 @@
 namespace leasehold::explore {
 namespace {
 
-std::string name(std::size_t i) {
+/// Of a node.
+std::string number(std::size_t i) {
   return std::to_string(i + 1);
 }
 
@@ -33,7 +34,7 @@ std::string names_of_set(std::uint8_t group) {
   std::string names;
   for (std::size_t i = 0; i < kNodesMax; ++i) {
     if ((group >> i & 1U) == 0) continue;
-    names += (names.empty() ? "" : " ") + name(i);
+    names += (names.empty() ? "" : " ") + number(i);
   }
   return names;
 }
@@ -64,9 +65,10 @@ std::vector<std::string> split_at_commas(const std::string& text) {
 
 void World::begin(const Bounds& bounds) {
   // A beginning has no limits, and its clocks run at the true rate.
-  for (std::uint8_t* left : {&left_.time, &left_.restarts, &left_.duplicates, &left_.proposals,
-                             &left_.reads, &left_.transfers, &left_.changes, &left_.suspends,
-                             &left_.wipes, &left_.cuts, &left_.settings, &left_.notices}) {
+  for (std::uint8_t* left :
+       {&left_.time, &left_.restarts, &left_.duplicates, &left_.proposals, &left_.reads,
+        &left_.transfers, &left_.changes, &left_.suspends, &left_.wipes, &left_.cuts,
+        &left_.settings, &left_.notices, &left_.beats}) {
     *left = 255;
   }
   left_.sole = true;
@@ -142,7 +144,7 @@ bool World::repeated(std::size_t flight) const {
   return std::any_of(flights_.begin(), flights_.begin() + static_cast<std::ptrdiff_t>(flight),
                      [&one](const Flight& other) {
                        return other.from == one.from && other.to == one.to &&
-                              other.print == one.print;
+                              other.group == one.group && other.print == one.print;
                      });
 }
 
@@ -173,20 +175,42 @@ void World::add_meetings(std::vector<Step>& steps) const {
 }
 
 void World::add_node_steps(std::size_t i, std::vector<Step>& steps) const {
-  const Node& node = at(i);
-  const auto add = [&steps, i](StepKind kind) { steps.push_back({kind, byte(i), 0}); };
+  const auto add = [&steps](StepKind kind, std::size_t of) {
+    steps.push_back({kind, byte(of), 0});
+  };
   if (clocks_[i].suspended()) {
-    add(StepKind::wake);
+    add(StepKind::wake, i);
     return;
   }
-  if (clock(i).promise >= node.core->next_deadline()) add(StepKind::tick);
-  if (left_.slow_disk && !node.unsynced.empty()) add(StepKind::sync);
-  if (left_.restarts > 0) add(StepKind::restart);
+  for (std::size_t r = i; r < replicas(); r += size()) {
+    const raft::Core& core = *at(r).core;
+    // There is always a place for one more that elects.
+    const bool due = clock(r).promise >= core.next_deadline() || core.awaits_place();
+    if (due) add(StepKind::tick, r);
+  }
+  const std::optional<raft::ProcessPromises>& promises = nodes_[i]->promises;
+  if (promises && clock(i).promise >= promises->next_end()) add(StepKind::look, i);
+  if (left_.beats > 0 && promises && clock(i).promise >= promises->next_deadline()) {
+    add(StepKind::beat, i);
+  }
+  if (left_.slow_disk && writes(i)) add(StepKind::sync, i);
+  if (left_.restarts > 0) add(StepKind::restart, i);
   if (left_.notices > 0) add_notices(i, steps);
-  if (left_.suspends > 0) add(StepKind::suspend);
-  if (left_.wipes > 0) add(StepKind::wipe);
-  if (left_.cuts > 0 && end_of_cut(i) > node.core->log().base().index) add(StepKind::cut);
-  if (node.core->role() == raft::Role::leader) add_leader_steps(i, steps);
+  if (left_.suspends > 0) add(StepKind::suspend, i);
+  if (left_.wipes > 0) add(StepKind::wipe, i);
+  for (std::size_t r = i; r < replicas(); r += size()) {
+    const raft::Core& core = *at(r).core;
+    if (left_.cuts > 0 && end_of_cut(r) > core.log().base().index) add(StepKind::cut, r);
+    if (core.role() == raft::Role::leader) add_leader_steps(r, steps);
+  }
+}
+
+bool World::writes(std::size_t i) const {
+  if (!nodes_[i]->unsynced.empty()) return true;
+  for (std::size_t r = i; r < replicas(); r += size()) {
+    if (!at(r).unsynced.empty()) return true;
+  }
+  return false;
 }
 
 /// Of any process but the present ones, once or again, however late.
@@ -206,16 +230,16 @@ Index World::end_of_cut(std::size_t i) const {
 }
 
 void World::add_leader_steps(std::size_t i, std::vector<Step>& steps) const {
-  const Node& node = at(i);
+  const Replica& replica = at(i);
   const auto add = [&steps, i](StepKind kind, std::size_t what) {
     steps.push_back({kind, byte(i), byte(what)});
   };
-  if (left_.proposals > 0 && node.core->takes_proposals()) add(StepKind::propose, 0);
+  if (left_.proposals > 0 && replica.core->takes_proposals()) add(StepKind::propose, 0);
   if (left_.reads > 0) add(StepKind::read, 0);
   if (left_.settings > 0) add_settings(i, steps);
-  const raft::Membership& membership = node.core->membership();
+  const raft::Membership& membership = replica.core->membership();
   for (std::size_t other = 0; other < size(); ++other) {
-    if (left_.transfers > 0 && other != i) add(StepKind::transfer, other);
+    if (left_.transfers > 0 && other != node_of(i)) add(StepKind::transfer, other);
     if (left_.changes == 0) continue;
     const bool member = membership.find(at(other).options.id) != nullptr;
     add(StepKind::change, member ? other : kNodesMax + other);
@@ -238,6 +262,29 @@ void World::add_settings(std::size_t i, std::vector<Step>& steps) const {
 
 // ---- Names ----
 
+/// "2b": the replica of the second group at node 2.
+std::string World::name(std::size_t replica) const {
+  return number(node_of(replica)) + (group_of(replica) == 0 ? "" : "b");
+}
+
+/// "append".
+std::string World::what_of(const Flight& flight) {
+  if (flight.message) return story::message_name(*flight.message);
+  return flight.beat ? story::message_name(*flight.beat) : story::message_name(*flight.beat_reply);
+}
+
+std::string World::text_of(const Flight& flight) {
+  if (flight.message) return story::message_text(*flight.message);
+  return flight.beat ? story::message_text(*flight.beat) : story::message_text(*flight.beat_reply);
+}
+
+/// "2b<1b append".
+std::string World::name_of(const Flight& flight) const {
+  const char* const group = flight.group == 0 ? "" : "b";
+  return fmt::format("{}{}<{}{} {}", flight.to.value(), group, flight.from.value(), group,
+                     what_of(flight));
+}
+
 /// "slow true fast".
 std::string World::rates(const Step& step) const {
   constexpr std::array<const char*, 3> kNames = {"slow", "true", "fast"};
@@ -252,16 +299,18 @@ std::string World::rates(const Step& step) const {
 std::string World::describe(const Step& step) const {
   const auto of_flight = [&](const char* verb) {
     const Flight& flight = flights_[step.what];
-    return fmt::format("{}{}{} from {}: {}", flight.to.value(), verb,
-                       story::message_name(*flight.message), flight.from.value(),
-                       story::message_text(*flight.message));
+    const char* const group = flight.group == 0 ? "" : "b";
+    return fmt::format("{}{}{}{} from {}{}: {}", flight.to.value(), group, verb, what_of(flight),
+                       flight.from.value(), group, text_of(flight));
   };
   const std::string node = name(step.node);
   switch (step.kind) {
     case StepKind::rates:
-      return fmt::format("the clocks of 1 to {} run {}", name(size() - 1), rates(step));
+      return fmt::format("the clocks of 1 to {} run {}", number(size() - 1), rates(step));
     case StepKind::advance: return "20 ms pass";
     case StepKind::tick: return fmt::format("the timer of {} falls", node);
+    case StepKind::beat: return fmt::format("the process of {} begins a beat", node);
+    case StepKind::look: return fmt::format("the process of {} looks what has ended", node);
     case StepKind::deliver: return of_flight(" hears ");
     case StepKind::duplicate: return of_flight(" hears, not for the last time, ");
     case StepKind::meet:
@@ -272,20 +321,20 @@ std::string World::describe(const Step& step) const {
     case StepKind::propose: return "a command for " + node;
     case StepKind::read: return fmt::format("a read at {}, to be confirmed by a quorum", node);
     case StepKind::transfer:
-      return fmt::format("{} is asked to transfer the leadership to {}", node, name(step.what));
+      return fmt::format("{} is asked to transfer the leadership to {}", node, number(step.what));
     case StepKind::change:
       if (step.what == kAllVote) return node + " is asked to let all members vote";
       if (step.what == kSole) return node + " is asked to remove all others";
       if (step.what < kNodesMax) {
-        return fmt::format("{} is asked to remove {}", node, name(step.what));
+        return fmt::format("{} is asked to remove {}", node, number(step.what));
       }
       return fmt::format("{} is asked to take {} in as a learner", node,
-                         name(step.what - kNodesMax));
+                         number(step.what - kNodesMax));
     case StepKind::settings:
       return fmt::format("{} is asked for other settings: {}", node, settings_name(step.what));
     case StepKind::notice:
       return fmt::format("{} learns that process {} of {} has ended", node,
-                         step.what / kNodesMax + 1, name(step.what % kNodesMax));
+                         step.what / kNodesMax + 1, number(step.what % kNodesMax));
     case StepKind::suspend: return fmt::format("the machine of {} sleeps", node);
     case StepKind::wake: return fmt::format("the machine of {} wakes", node);
     case StepKind::wipe: return node + " starts again in an empty directory";
@@ -299,23 +348,21 @@ std::string World::describe(const Step& step) const {
 
 std::string World::text(const Step& step) const {
   const auto of_flight = [&](const char* verb) {
-    const auto label = [](const Flight& flight) {
-      return fmt::format("{}<{} {}", flight.to.value(), flight.from.value(),
-                         story::message_name(*flight.message));
-    };
     // Flights with the same name are numbered from the second on.
-    const std::string own = label(flights_[step.what]);
-    std::size_t number = 1;
+    const std::string own = name_of(flights_[step.what]);
+    std::size_t place = 1;
     for (std::size_t i = 0; i < step.what; ++i) {
-      if (label(flights_[i]) == own && !repeated(i)) ++number;
+      if (name_of(flights_[i]) == own && !repeated(i)) ++place;
     }
-    return fmt::format("{} {}{}", verb, own, number == 1 ? "" : fmt::format(" {}", number));
+    return fmt::format("{} {}{}", verb, own, place == 1 ? "" : fmt::format(" {}", place));
   };
   const std::string node = name(step.node);
   switch (step.kind) {
     case StepKind::rates: return "rates " + rates(step);
     case StepKind::advance: return "pass";
     case StepKind::tick: return "tick " + node;
+    case StepKind::beat: return "beat " + node;
+    case StepKind::look: return "look " + node;
     case StepKind::deliver: return of_flight("hear");
     case StepKind::duplicate: return of_flight("again");
     case StepKind::meet: return "meet " + names_of_set(step.what);
@@ -323,15 +370,16 @@ std::string World::text(const Step& step) const {
     case StepKind::restart: return "restart " + node;
     case StepKind::propose: return "propose " + node;
     case StepKind::read: return "read " + node;
-    case StepKind::transfer: return fmt::format("transfer {} to {}", node, name(step.what));
+    case StepKind::transfer: return fmt::format("transfer {} to {}", node, number(step.what));
     case StepKind::change:
       if (step.what == kAllVote) return fmt::format("change {}: all vote", node);
       if (step.what == kSole) return fmt::format("change {}: alone", node);
-      if (step.what < kNodesMax) return fmt::format("change {}: remove {}", node, name(step.what));
-      return fmt::format("change {}: learner {}", node, name(step.what - kNodesMax));
+      if (step.what < kNodesMax)
+        return fmt::format("change {}: remove {}", node, number(step.what));
+      return fmt::format("change {}: learner {}", node, number(step.what - kNodesMax));
     case StepKind::settings: return fmt::format("settings {}: {}", node, settings_name(step.what));
     case StepKind::notice:
-      return fmt::format("notice {}: {}.{}", node, name(step.what % kNodesMax),
+      return fmt::format("notice {}: {}.{}", node, number(step.what % kNodesMax),
                          step.what / kNodesMax + 1);
     case StepKind::suspend: return "suspend " + node;
     case StepKind::wake: return "wake " + node;

@@ -22,7 +22,9 @@ constexpr int kMeetingMessagesMax = 10'000;
 /// nothing depends on how timeouts are drawn; late ticks stand for longer timeouts.
 ///
 /// A shorter D, for nodes with other settings than node 1, ends within one unit: 19 ms.
-lease::Timing timing(bool shorter) {
+/// A leader at rest looks again when its lease ends within a heartbeat of its group and one of its
+/// process: with shared promises those are shorter, so that it can rest for a unit at all.
+lease::Timing timing(bool shorter, bool shared) {
   lease::Timing timing;
   timing.lease = std::chrono::milliseconds(49);
   timing.heartbeat = std::chrono::milliseconds(9);
@@ -30,6 +32,7 @@ lease::Timing timing(bool shorter) {
   timing.max_round_trip = std::chrono::milliseconds(10);
   timing.margin = Duration(0);
   timing.election_timeout = Duration(1);
+  if (shared) timing.heartbeat = std::chrono::milliseconds(3);
   if (shorter) {
     timing.lease = World::kShorterLease;
     timing.heartbeat = std::chrono::milliseconds(3);
@@ -38,9 +41,9 @@ lease::Timing timing(bool shorter) {
   return timing;
 }
 
-raft::GroupSettings agreed_settings(std::uint8_t percent) {
+raft::GroupSettings agreed_settings(std::uint8_t percent, bool shared) {
   raft::GroupSettings settings;
-  settings.timing = timing(false);
+  settings.timing = timing(false, shared);
   settings.timing.max_clock_drift_ppm = percent * kPercent;
   return settings;
 }
@@ -53,7 +56,7 @@ raft::Membership first_membership(const Bounds& bounds) {
   }
   if (bounds.witness) membership.witnesses.emplace_back(bounds.members);
   if (bounds.agreed_percent != kNothingAgreed) {
-    membership.settings = agreed_settings(bounds.agreed_percent);
+    membership.settings = agreed_settings(bounds.agreed_percent, bounds.shared);
   }
   return membership;
 }
@@ -67,24 +70,27 @@ World::World(const Bounds& given) {
   if (bounds.voters == 0) bounds.voters = bounds.members;
   left_ = bounds;
   alike_ = bounds.nodes == 3 && bounds.members == 3 && bounds.voters != 2 && !bounds.unbound &&
-           !bounds.witness && (bounds.beginning.empty() || bounds.beginning == beginning::led(3));
+           !bounds.witness && !bounds.shared &&
+           (bounds.beginning.empty() || bounds.beginning == beginning::led(3));
   rates_ = true_rates();
   drifts_ = bounds.drift;
   const bool agreed = bounds.agreed_percent != kNothingAgreed;
   trusted_ = !agreed || bounds.agreed_percent > 0;
   for (std::size_t i = 0; i < size(); ++i) {
-    auto node = std::make_shared<Node>();
-    node->options.group = raft::GroupId(1);
-    node->options.id = id_of(i);
-    node->options.uuid = raft::Uuid{i + 1, i + 1};
-    node->options.timing = timing(bounds.uneven && i > 0);
-    if (agreed) node->options.timing.max_clock_drift_ppm = 0;
-    node->options.seed = 1;
-    node->options.witness = bounds.witness && i + 1 == bounds.members;
-    if (i < bounds.members) node->disk.base.membership = first_membership(bounds);
-    nodes_[i] = node;
+    nodes_[i] = std::make_shared<Node>();
+    for (std::size_t r = i; r < replicas(); r += size()) {
+      Replica& replica = own_part(r);
+      replica.options.group = raft::GroupId(group_of(r) + 1);
+      replica.options.id = id_of(i);
+      replica.options.uuid = raft::Uuid{i + 1, i + 1};
+      replica.options.timing = timing(bounds.uneven && i > 0, bounds.shared);
+      if (agreed) replica.options.timing.max_clock_drift_ppm = 0;
+      replica.options.seed = 1;
+      replica.options.witness = bounds.witness && i + 1 == bounds.members;
+      if (i < bounds.members) replica.disk.base.membership = first_membership(bounds);
+    }
   }
-  leaders_.resize(std::size_t{bounds.terms} + 2);
+  for (Facts& facts : facts_) facts.leaders.resize(std::size_t{bounds.terms} + 2);
   left_.slow_disk = false;
   for (std::size_t i = 0; i < size(); ++i) start(i, {});
   begin(bounds);
@@ -96,15 +102,31 @@ std::uint8_t World::true_rates() const {
   return rates;
 }
 
-World::Node& World::own(std::size_t i) {
-  nodes_[i] = std::make_shared<Node>(*nodes_[i]);
-  return *nodes_[i];
+World::Node::Node(const Node& other)
+    : replicas(other.replicas),
+      promises(other.promises),
+      peers(other.peers),
+      remembered(other.remembered),
+      unsynced(other.unsynced),
+      write(other.write) {
+  if (!promises) return;
+  for (Replica& replica : replicas) {
+    if (replica.core) replica.core->rest_on(*promises);
+  }
+}
+
+World::Replica& World::own(std::size_t replica) {
+  std::shared_ptr<Node>& node = nodes_[node_of(replica)];
+  node = std::make_shared<Node>(*node);
+  return own_part(replica);
 }
 
 bool World::left() const {
   if (flights_.size() > left_.flights) return true;
-  return std::any_of(nodes_.begin(), nodes_.begin() + left_.nodes,
-                     [this](const auto& node) { return node->core->term() > Term(left_.terms); });
+  for (std::size_t r = 0; r < replicas(); ++r) {
+    if (at(r).core->term() > Term(left_.terms)) return true;
+  }
+  return false;
 }
 
 // ---- Steps ----
@@ -122,8 +144,7 @@ void World::take(const Step& step, const story::Sink& sink) {
   const bool arrives = step.kind == StepKind::deliver || step.kind == StepKind::duplicate;
   std::optional<Flight> flight;
   if (arrives) flight = flights_[step.what];
-  const std::size_t i =
-      flight ? static_cast<std::size_t>(flight->to.value()) - 1 : std::size_t{step.node};
+  const std::size_t i = flight ? replica_to(*flight) : std::size_t{step.node};
   const Before was = before(i, flight ? &*flight : nullptr);
   act(step, sink);
   check();
@@ -197,8 +218,14 @@ void World::act(const Step& step, const story::Sink& sink) {
       notice(step, sink);
       drain(i, sink);
       return;
-    case StepKind::tick:
+    case StepKind::beat:
+    case StepKind::look:
     case StepKind::sync:
+      own(i);
+      turn(step, sink);
+      drain(i, sink);
+      return;
+    case StepKind::tick:
     case StepKind::propose:
     case StepKind::read:
     case StepKind::transfer:
@@ -206,10 +233,27 @@ void World::act(const Step& step, const story::Sink& sink) {
     case StepKind::settings:
     case StepKind::cut:
       ask(step, sink);
-      drain(i, sink);
+      drain(node_of(i), sink);
       return;
   }
   LEASEHOLD_UNREACHABLE();
+}
+
+/// What the process of a node does, or its disk.
+void World::turn(const Step& step, const story::Sink& sink) {
+  const std::size_t i = step.node;
+  switch (step.kind) {
+    case StepKind::beat:
+      --left_.beats;
+      nodes_[i]->promises->tick(clock(i));
+      return;
+    case StepKind::look: nodes_[i]->promises->look(clock(i)); return;
+    case StepKind::sync:
+      for (std::size_t r = i; r < replicas(); r += size()) persist(r, sink);
+      persist_supports(i);
+      return;
+    default: LEASEHOLD_UNREACHABLE();
+  }
 }
 
 void World::notice(const Step& step, const story::Sink& sink) {
@@ -222,18 +266,19 @@ void World::notice(const Step& step, const story::Sink& sink) {
     told.number = incarnation.value();
     sink(told);
   }
-  own(step.node).core->ended(clock(step.node), {ended.id, ended.uuid, {incarnation, 0}});
+  own(step.node);
+  const raft::Peer peer{ended.id, ended.uuid, {incarnation, 0}};
+  if (nodes_[step.node]->promises) nodes_[step.node]->promises->ended(clock(step.node), peer);
+  for (std::size_t r = step.node; r < replicas(); r += size()) {
+    own_part(r).core->ended(clock(r), peer);
+  }
 }
 
-/// What a clock, a disk or a caller asks of the core of one node.
+/// What a clock or a caller asks of one core.
 void World::ask(const Step& step, const story::Sink& sink) {
   const std::size_t i = step.node;
   switch (step.kind) {
     case StepKind::tick: own(i).core->tick(clock(i)); return;
-    case StepKind::sync:
-      own(i);
-      persist(i, sink);
-      return;
     case StepKind::propose: {
       --left_.proposals;
       std::vector<Bytes> payloads(1, Bytes("x"));
@@ -266,7 +311,7 @@ void World::ask(const Step& step, const story::Sink& sink) {
 
 void World::read(std::size_t i, const story::Sink& sink) {
   const std::uint64_t number = next_read_++;
-  reads_.push_back({number, id_of(i), Index(ledger_.size())});
+  reads_.push_back({number, i, Index(facts_of(i).ledger.size())});
   if (sink) {
     story::Record asked = record(story::Kind::asked, i);
     asked.number = number;
@@ -296,14 +341,14 @@ void World::change(std::size_t i, std::size_t what) {
   raft::WantedMembers wanted;
   for (const raft::Member& member : at(i).core->membership().members) {
     if (what < kNodesMax && member.id == id_of(what)) continue;
-    if (what == kSole && member.id != id_of(i)) continue;
+    if (what == kSole && member.id != id_at(i)) continue;
     const bool votes = what == kAllVote || at(i).core->membership().is_voter(member.id);
     wanted.push_back({member.id, member.uuid, member.address,
                       votes ? raft::Suffrage::voter : raft::Suffrage::learner,
                       at(i).core->membership().is_witness(member.id)});
   }
   if (what >= kNodesMax && what < kAllVote) {
-    const raft::CoreOptions& options = at(what - kNodesMax).options;
+    const raft::CoreOptions& options = at(replica_of(what - kNodesMax, group_of(i))).options;
     wanted.push_back({options.id, options.uuid, address_of(options.id), raft::Suffrage::learner});
   }
   own(i).core->change_membership(clock(i), wanted);
@@ -327,7 +372,7 @@ void World::change_settings(std::size_t i, std::uint8_t what, const story::Sink&
     wanted.timing.max_clock_drift_ppm = what == kDrift ? kTrusted : 0;
   } else {
     const std::int64_t drift_ppm = wanted.timing.max_clock_drift_ppm;
-    wanted.timing = timing(what == kShorter);
+    wanted.timing = timing(what == kShorter, left_.shared);
     if (what == kLonger) wanted.timing.lease = kLongerLease;
     wanted.timing.max_clock_drift_ppm = drift_ppm;
   }
@@ -338,7 +383,7 @@ story::Record World::record(story::Kind kind, std::size_t i) const {
   story::Record record;
   record.at = now_;
   record.kind = kind;
-  record.node = id_of(i);
+  record.node = id_at(i);
   return record;
 }
 

@@ -6,6 +6,7 @@
 #include <leasehold/explore/step.h>
 #include <leasehold/raft/core.h>
 #include <leasehold/raft/fingerprint.h>
+#include <leasehold/raft/process_promises.h>
 #include <leasehold/story/record.h>
 #include <leasehold/story/two_clocks.h>
 
@@ -72,6 +73,7 @@ class World {
   raft::Fingerprint fingerprint() const;
   Duration now() const { return now_; }
 
+  /// Of a node.
   static NodeId id_of(std::size_t i) { return NodeId(static_cast<std::uint64_t>(i) + 1); }
   static std::string address_of(NodeId id) { return fmt::format("node-{}:1", id.value()); }
 
@@ -93,7 +95,8 @@ class World {
     void write(const raft::PersistBatch& batch);
     const raft::Entry& at(Index index) const;
   };
-  struct Node {
+  /// Of one group, at one node.
+  struct Replica {
     std::optional<raft::Core> core;
     raft::CoreOptions options;
     raft::HardState disk_hard_state;
@@ -111,35 +114,86 @@ class World {
     /// Issued by this node in its term; it has not said yet that the transfer has ended.
     std::optional<raft::TransferToken> token;
   };
+  /// A machine with its process.
+  struct Node {
+    Node() = default;
+    /// The cores of the copy rest on the copy's promises.
+    Node(const Node& other);
+    Node& operator=(const Node&) = delete;
+
+    std::array<Replica, kGroupsMax> replicas;
+    /// With Bounds::shared alone, and all below as well.
+    std::optional<raft::ProcessPromises> promises;
+    std::vector<raft::Peer> peers;  ///< that they know
+    std::vector<raft::RememberedSupport> remembered;
+    std::vector<raft::RememberedSupport> unsynced;  ///< to be remembered
+    std::uint64_t write = 0;                        ///< which asked for the last of them
+  };
   struct Flight {
     NodeId from;
     NodeId to;
+    std::size_t group = 0;
+    /// Null: it is one of the others.
     std::shared_ptr<const raft::Message> message;
-    raft::Peer sender;
-    Proof proof;
-    raft::Fingerprint print;
+    std::optional<raft::ProcessBeat> beat{};
+    std::optional<raft::ProcessBeatReply> beat_reply{};
+    raft::Peer sender{};
+    Proof proof{};
+    raft::Fingerprint print{};
   };
   /// A read without an answer, and the least index that its answer must have.
   struct Read {
     std::uint64_t number = 0;
-    NodeId node;
+    std::size_t replica = 0;
     Index least;
+  };
+  /// What is known of a group from outside.
+  struct Facts {
+    /// The terms of all entries that were ever committed, by index.
+    std::vector<Term> ledger;
+    /// leaders[t] was elected in term t.
+    std::vector<NodeId> leaders;
   };
   struct Hands;
   struct Before;
 
+  // Replicas count as nodes do, those of the first group first: replica i of the first group is
+  // that of node i. What is about a machine takes any of its replicas.
   std::size_t size() const { return left_.nodes; }
+  std::size_t replicas() const { return size() * left_.groups; }
+  std::size_t node_of(std::size_t replica) const { return replica % size(); }
+  std::size_t group_of(std::size_t replica) const { return replica / size(); }
+  std::size_t replica_of(std::size_t node, std::size_t group) const {
+    return node + group * size();
+  }
+  std::size_t replica_to(const Flight& flight) const {
+    return replica_of(static_cast<std::size_t>(flight.to.value()) - 1, flight.group);
+  }
+  NodeId id_at(std::size_t replica) const { return id_of(node_of(replica)); }
   /// Makes the node this world's own. Every step does before it changes one.
-  Node& own(std::size_t i);
-  const Node& at(std::size_t i) const { return *nodes_[i]; }
-  raft::Now clock(std::size_t i) const { return clocks_[i].at(now_); }
+  Replica& own(std::size_t replica);
+  Replica& own_part(std::size_t replica) {
+    return nodes_[node_of(replica)]->replicas[group_of(replica)];
+  }
+  const Replica& at(std::size_t replica) const {
+    return nodes_[node_of(replica)]->replicas[group_of(replica)];
+  }
+  const Facts& facts_of(std::size_t replica) const { return facts_[group_of(replica)]; }
+  raft::Now clock(std::size_t replica) const { return clocks_[node_of(replica)].at(now_); }
+  /// The end of the lease that readers see.
+  raft::HolderInstant shown_end(std::size_t replica) const;
 
   // steps.cc
   void begin(const Bounds& bounds);
   std::vector<Step> steps_of_beginning() const;
   void add_flight_steps(std::vector<Step>& steps) const;
   void add_node_steps(std::size_t i, std::vector<Step>& steps) const;
-  void add_leader_steps(std::size_t i, std::vector<Step>& steps) const;
+  bool writes(std::size_t i) const;
+  void add_leader_steps(std::size_t replica, std::vector<Step>& steps) const;
+  std::string name(std::size_t replica) const;
+  std::string name_of(const Flight& flight) const;
+  static std::string what_of(const Flight& flight);
+  static std::string text_of(const Flight& flight);
   void add_meetings(std::vector<Step>& steps) const;
   bool repeated(std::size_t flight) const;
   bool among(const Flight& flight, std::uint8_t group) const;
@@ -155,6 +209,7 @@ class World {
   // world.cc
   void act(const Step& step, const story::Sink& sink);
   void ask(const Step& step, const story::Sink& sink);
+  void turn(const Step& step, const story::Sink& sink);
   void meet(std::uint8_t group, const story::Sink& sink);
   void drop(std::size_t flight);
   std::uint8_t true_rates() const;
@@ -168,6 +223,7 @@ class World {
 
   // world_node.cc
   void start(std::size_t i, const story::Sink& sink);
+  void start_replica(std::size_t i);
   void wipe(std::size_t i, const story::Sink& sink);
   void drain(std::size_t i, const story::Sink& sink);
   void carry_out(std::size_t i, raft::Ready& ready, const story::Sink& sink);
@@ -179,6 +235,20 @@ class World {
             const story::Sink& sink);
   void hear(const Flight& flight, const story::Sink& sink);
   void answered(std::size_t i, const raft::ReadAnswer& answer);
+  Flight flight_from(std::size_t i, NodeId to) const;
+
+  // world_promises.cc
+  void start_promises(std::size_t i);
+  void meet_members(std::size_t i);
+  bool carry_out_promises(std::size_t i, const story::Sink& sink);
+  void wake(std::size_t i, const raft::ProcessReady& ready);
+  void send_beat(std::size_t i, const raft::ProcessReady::Beat& beat, const story::Sink& sink);
+  void send_reply(std::size_t i, const raft::ProcessReady::Reply& reply, const story::Sink& sink);
+  void put_on_its_way(Flight flight, const story::Sink& sink);
+  story::Record record_of(story::Kind kind, NodeId node, NodeId peer, const Flight& flight) const;
+  void hear_process(const Flight& flight, const story::Sink& sink);
+  void persist_supports(std::size_t i);
+  void add_promises(std::size_t i, raft::Fingerprint& print) const;
 
   // rules.cc
   void fail(const std::string& what);
@@ -210,10 +280,7 @@ class World {
   std::vector<Flight> kept_;  ///< empty once the search has begun
   std::vector<Read> reads_;
   std::uint64_t next_read_ = 1;
-  /// The terms of all entries that were ever committed, by index.
-  std::vector<Term> ledger_;
-  /// leaders_[t] was elected in term t.
-  std::vector<NodeId> leaders_;
+  std::array<Facts, kGroupsMax> facts_;
   /// A vote or a pre-vote was granted in this step.
   bool granted_ = false;
   std::string violation_;

@@ -36,69 +36,84 @@ raft::InitialState initial_state(const raft::HardState& hard_state, const raft::
 }  // namespace
 
 void World::start(std::size_t i, const story::Sink& sink) {
-  Node& node = own(i);
-  node.unsynced.clear();
-  node.held.clear();
-  node.durable = raft::ReadyId();
-  node.snapshots.clear();
-  node.token.reset();
-  node.log = node.disk;
-  node.view = {};
-  node.options.incarnation = node.options.incarnation.next();
-  const auto lost = [i](const Read& read) { return read.node == id_of(i); };
+  own(i);
+  const raft::Incarnation next = at(i).options.incarnation.next();
+  for (std::size_t r = i; r < replicas(); r += size()) own_part(r).options.incarnation = next;
+  const auto lost = [this, i](const Read& read) { return node_of(read.replica) == i; };
   reads_.erase(std::remove_if(reads_.begin(), reads_.end(), lost), reads_.end());
   if (sink) {
     story::Record started = record(story::Kind::start, i);
-    started.number = node.options.incarnation.value();
+    started.number = next.value();
     sink(started);
   }
-  node.core.emplace(node.options,
-                    initial_state(node.disk_hard_state, node.disk.base, node.disk.entries),
-                    clock(i));
+  if (left_.shared) start_promises(i);
+  for (std::size_t r = i; r < replicas(); r += size()) start_replica(r);
   drain(i, sink);
+}
+
+void World::start_replica(std::size_t i) {
+  Replica& replica = own_part(i);
+  replica.unsynced.clear();
+  replica.held.clear();
+  replica.durable = raft::ReadyId();
+  replica.snapshots.clear();
+  replica.token.reset();
+  replica.log = replica.disk;
+  replica.view = {};
+  replica.core.emplace(
+      replica.options,
+      initial_state(replica.disk_hard_state, replica.disk.base, replica.disk.entries), clock(i));
 }
 
 /// A node that knows nothing, and is a member of no group.
 void World::wipe(std::size_t i, const story::Sink& sink) {
-  Node& node = own(i);
-  node.disk = {};
-  node.disk_hard_state = {};
-  node.options.uuid.low += 100;
+  own(i);
+  for (std::size_t r = i; r < replicas(); r += size()) {
+    Replica& replica = own_part(r);
+    replica.disk = {};
+    replica.disk_hard_state = {};
+    replica.options.uuid.low += 100;
+  }
+  nodes_[i]->remembered.clear();
   if (sink) sink(record(story::Kind::crash, i));
   start(i, sink);
 }
 
 void World::hear(const Flight& flight, const story::Sink& sink) {
-  const std::size_t i = static_cast<std::size_t>(flight.to.value()) - 1;
+  const std::size_t i = replica_to(flight);
+  if (!flight.message) {
+    hear_process(flight, sink);
+    return;
+  }
   if (sink) {
     sink(story::record_of(now_, story::Kind::delivered, flight.to, flight.from, *flight.message));
   }
-  Node& node = own(i);
-  node.core->step(clock(i), flight.sender, *flight.message);
+  Replica& replica = own(i);
+  replica.core->step(clock(i), flight.sender, *flight.message);
   if (const auto* reply = std::get_if<raft::SnapshotReply>(flight.message.get())) {
     // A snapshot here is one chunk: it was taken, or refused.
     const auto intent =
-        std::find_if(node.snapshots.begin(), node.snapshots.end(),
+        std::find_if(replica.snapshots.begin(), replica.snapshots.end(),
                      [&flight](const raft::SnapshotIntent& one) { return one.to == flight.from; });
-    if (intent != node.snapshots.end() && intent->term == reply->request_term) {
-      node.core->snapshot_ended(clock(i), *intent);
-      node.snapshots.erase(intent);
+    if (intent != replica.snapshots.end() && intent->term == reply->request_term) {
+      replica.core->snapshot_ended(clock(i), *intent);
+      replica.snapshots.erase(intent);
     }
   }
-  drain(i, sink);
+  drain(node_of(i), sink);
 }
 
-/// Sends the messages of node i, and notes what is known from outside.
+/// Of an answer of replica i: what is known from outside.
 World::Proof World::proof(std::size_t i, raft::Message& message) {
-  const Node& node = at(i);
-  const lease::Timing& timing = node.options.timing;
+  const Replica& replica = at(i);
+  const lease::Timing& timing = replica.options.timing;
   // The round is the newest that was heard, and the promise was renewed when it was.
   const auto promised = [&](auto& reply) {
     if (silent(i)) reply.promised = false;
-    const raft::StoredPromise& promise = node.core->hard_state().promise;
+    const raft::StoredPromise& promise = replica.core->hard_state().promise;
     return Proof{reply.promised && promise.term == reply.request_term &&
-                     node.core->promise().until() >= clock(i).promise + timing.lease,
-                 node.options.uuid};
+                     replica.core->promise().until() >= clock(i).promise + timing.lease,
+                 replica.options.uuid};
   };
   if (auto* append = std::get_if<raft::AppendReply>(&message)) return promised(*append);
   if (auto* chunk = std::get_if<raft::SnapshotReply>(&message)) return promised(*chunk);
@@ -113,26 +128,36 @@ World::Proof World::proof(std::size_t i, raft::Message& message) {
 void World::send(std::size_t i, NodeId to, raft::Message message, const Proof& proof,
                  const story::Sink& sink) {
   if (left_.codec) message = left_.codec(message);
-  if (sink) sink(story::record_of(now_, story::Kind::sent, id_of(i), to, message));
+  if (sink) sink(story::record_of(now_, story::Kind::sent, id_at(i), to, message));
   if (static_cast<std::size_t>(to.value()) > size()) return;
-  Flight flight;
-  flight.from = id_of(i);
-  flight.to = to;
-  const raft::CoreOptions& options = at(i).options;
-  flight.sender = {options.id, options.uuid, {options.incarnation, 0}};
+  Flight flight = flight_from(i, to);
   flight.proof = proof;
-  flight.print.add(flight.from.value() * 16 + to.value());
-  flight.print.add(options.uuid.low * 2 + (proof.promised ? 1 : 0));
-  flight.print.add(options.incarnation.value());
+  flight.print.add(at(i).options.uuid.low * 2 + (proof.promised ? 1 : 0));
   raft::add_message(message, flight.print);
   flight.message = std::make_shared<const raft::Message>(std::move(message));
   flights_.push_back(std::move(flight));
 }
 
+World::Flight World::flight_from(std::size_t i, NodeId to) const {
+  const raft::CoreOptions& options = at(i).options;
+  Flight flight;
+  flight.from = options.id;
+  flight.to = to;
+  flight.group = group_of(i);
+  flight.sender = {options.id, options.uuid, {options.incarnation, 0}};
+  flight.print.add(flight.group * 1000 + flight.from.value() * 16 + to.value());
+  flight.print.add(options.incarnation.value());
+  return flight;
+}
+
 /// own(i) has been called: the node is this world's alone.
 void World::drain(std::size_t i, const story::Sink& sink) {
   raft::Ready ready;
-  while (nodes_[i]->core->take_ready(ready)) carry_out(i, ready, sink);
+  do {
+    for (std::size_t r = i; r < replicas(); r += size()) {
+      while (own_part(r).core->take_ready(ready)) carry_out(r, ready, sink);
+    }
+  } while (left_.shared && carry_out_promises(i, sink));
 }
 
 /// What raft::carry_out() asks of a host.
@@ -140,14 +165,17 @@ struct World::Hands {
   World& world;
   std::size_t i;
   const story::Sink& sink;
-  Node& node;
+  Replica& replica;
 
-  void publish(const raft::LeaseState& state) { node.view = state; }
-  void release(const raft::Release&) {}  // there is one group
+  void publish(const raft::LeaseState& state) { replica.view = state; }
+  void release(const raft::Release& release) {
+    // Without shared promises no core has one.
+    world.nodes_[world.node_of(i)]->promises->released(replica.options.group, release);
+  }
   void send(NodeId to, raft::Message message) {
     // From here on a client may know of the commit, and read at the leader.
     const auto* append = std::get_if<raft::AppendRequest>(&message);
-    if (append != nullptr && append->commit > Index(world.ledger_.size())) {
+    if (append != nullptr && append->commit > Index(world.facts_of(i).ledger.size())) {
       world.committed(i, append->commit);
       world.check_views();
     }
@@ -155,42 +183,43 @@ struct World::Hands {
     world.send(i, to, std::move(message), proof, sink);
   }
   void write(const raft::PersistBatch& batch, const std::vector<raft::AppendIntent>& intents) {
-    node.log.write(batch);
+    replica.log.write(batch);
     for (const raft::AppendIntent& intent : intents) world.fill(i, intent, sink);
-    if (!batch.empty()) node.unsynced.push_back(batch);
+    if (!batch.empty()) replica.unsynced.push_back(batch);
   }
   void hold(raft::HeldMessage held) {
     const Proof proof = world.proof(i, held.message);
-    if (held.after <= node.durable) {
+    if (held.after <= replica.durable) {
       world.send(i, held.to, std::move(held.message), proof, sink);
     } else {
-      node.held.push_back({std::move(held), proof});
+      replica.held.push_back({std::move(held), proof});
     }
   }
   void send_snapshot(const raft::SnapshotIntent& intent) {
     const auto same = [&intent](const raft::SnapshotIntent& one) { return one.to == intent.to; };
-    node.snapshots.erase(std::remove_if(node.snapshots.begin(), node.snapshots.end(), same),
-                         node.snapshots.end());
+    replica.snapshots.erase(
+        std::remove_if(replica.snapshots.begin(), replica.snapshots.end(), same),
+        replica.snapshots.end());
     raft::SnapshotChunk chunk;
-    const raft::Log& log = node.core->log();
+    const raft::Log& log = replica.core->log();
     chunk.id = {log.base(), 1};
     chunk.membership = log.membership_at(log.base().index);
     chunk.size = 1;
     chunk.data = Bytes("s");
-    if (!node.core->stamp(intent, chunk)) return;
-    node.snapshots.push_back(intent);
+    if (!replica.core->stamp(intent, chunk)) return;
+    replica.snapshots.push_back(intent);
     world.send(i, intent.to, std::move(chunk), {}, sink);
   }
-  void store_chunk(const raft::ReceivedChunk& received) { node.chunks.push_back(received); }
+  void store_chunk(const raft::ReceivedChunk& received) { replica.chunks.push_back(received); }
   void install(const raft::SnapshotId&) {}  // no state machine
   void apply_to(Index) {}
   void committed(Index index) { world.committed(i, index); }
   void answer(const raft::ReadAnswer& answer) { world.answered(i, answer); }
   void tell(const raft::Event& event) {
     if (const auto* token = std::get_if<raft::TokenIssued>(&event.what)) {
-      node.token = raft::TransferToken{node.core->term(), token->target, token->last};
+      replica.token = raft::TransferToken{replica.core->term(), token->target, token->last};
     }
-    if (std::holds_alternative<raft::TransferEnded>(event.what)) node.token.reset();
+    if (std::holds_alternative<raft::TransferEnded>(event.what)) replica.token.reset();
   }
 };
 
@@ -200,7 +229,7 @@ void World::carry_out(std::size_t i, raft::Ready& ready, const story::Sink& sink
       if (const auto told = story::record_of(now_, event)) sink(*told);
     }
   }
-  Hands hands{*this, i, sink, *nodes_[i]};
+  Hands hands{*this, i, sink, own_part(i)};
   raft::carry_out(ready, hands);
   if (!left_.slow_disk) persist(i, sink);
   store_chunks(i);
@@ -215,13 +244,13 @@ void World::answered(std::size_t i, const raft::ReadAnswer& answer) {
     fail(
         fmt::format("stale read: node {} answers at index {}, though {} was committed before "
                     "the read arrived",
-                    i + 1, answer.index->value(), found->least.value()));
+                    name(i), answer.index->value(), found->least.value()));
   }
   reads_.erase(found);
 }
 
 void World::fill(std::size_t i, const raft::AppendIntent& intent, const story::Sink& sink) {
-  Node& node = *nodes_[i];
+  Replica& replica = own_part(i);
   raft::AppendRequest m;
   m.term = intent.term;
   m.prev = intent.prev;
@@ -232,48 +261,48 @@ void World::fill(std::size_t i, const raft::AppendIntent& intent, const story::S
   m.bind = intent.bind;
   std::size_t bytes = 0;
   for (Index k = intent.prev.index.next(); k <= intent.last; k = k.next()) {
-    m.entries.push_back(node.log.at(k));
+    m.entries.push_back(replica.log.at(k));
     bytes += m.entries.back().payload.size();
   }
   send(i, intent.to, std::move(m), {}, sink);
-  node.core->filled(clock(i), intent, intent.last, bytes);
+  replica.core->filled(clock(i), intent, intent.last, bytes);
 }
 
 /// A chunk is a whole snapshot, and is stored as soon as it has arrived.
 void World::store_chunks(std::size_t i) {
-  Node& node = *nodes_[i];
-  const std::vector<raft::ReceivedChunk> chunks = std::exchange(node.chunks, {});
+  Replica& replica = own_part(i);
+  const std::vector<raft::ReceivedChunk> chunks = std::exchange(replica.chunks, {});
   for (const raft::ReceivedChunk& received : chunks) {
     const raft::SnapshotChunk& chunk = received.chunk;
-    node.core->snapshot_received(clock(i), chunk.id, chunk.membership);
+    replica.core->snapshot_received(clock(i), chunk.id, chunk.membership);
     raft::Core::StoredChunk stored;
     stored.from = received.from;
     stored.request_term = chunk.term;
     stored.round = chunk.round;
     stored.id = chunk.id;
     stored.offset = chunk.size;
-    node.core->chunk_stored(clock(i), stored);
+    replica.core->chunk_stored(clock(i), stored);
   }
 }
 
 void World::persist(std::size_t i, const story::Sink& sink) {
-  Node& node = *nodes_[i];
-  while (!node.unsynced.empty()) {
-    const raft::PersistBatch batch = std::move(node.unsynced.front());
-    node.unsynced.pop_front();
-    if (batch.hard_state) node.disk_hard_state = *batch.hard_state;
-    node.disk.write(batch);
-    node.durable = batch.id;
-    node.core->persisted(clock(i), batch.id);
+  Replica& replica = own_part(i);
+  while (!replica.unsynced.empty()) {
+    const raft::PersistBatch batch = std::move(replica.unsynced.front());
+    replica.unsynced.pop_front();
+    if (batch.hard_state) replica.disk_hard_state = *batch.hard_state;
+    replica.disk.write(batch);
+    replica.durable = batch.id;
+    replica.core->persisted(clock(i), batch.id);
     std::vector<Held> waiting;
-    for (Held& held : node.held) {
+    for (Held& held : replica.held) {
       if (held.message.after <= batch.id) {
         send(i, held.message.to, std::move(held.message.message), held.proof, sink);
       } else {
         waiting.push_back(std::move(held));
       }
     }
-    node.held.swap(waiting);
+    replica.held.swap(waiting);
   }
 }
 

@@ -56,7 +56,9 @@ void Support::rely(PromiseInstant now) {
 
 void Support::let_go(PromiseInstant now) {
   ++epoch_.counter;
-  let_go_at_ = now;
+  // It may have ended long before a group relied on that: the others have waited since then, too.
+  // Test: Support.WhatIsReliedOnWasOverWhenItEnded.
+  let_go_at_ = std::min(now, until());
   LEASEHOLD_ASSERT(epoch_.counter > 0);
 }
 

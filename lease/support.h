@@ -49,11 +49,14 @@ class Support {
   bool covers(const Epoch& bound, PromiseInstant now) const { return bound == epoch_ && live(now); }
   bool live(PromiseInstant now) const { return promise_.live(now); }
   PromiseInstant until() const { return promise_.until(); }
-  /// When the epoch changed last; earliest() if it never has.
+  /// When the support at the epoch before was over, by itself or because it was let go; earliest()
+  /// if the epoch never changed.
   PromiseInstant let_go_at() const { return let_go_at_; }
   /// The D that has to be durable before a beat is acknowledged.
   Duration remembered() const { return promise_.remembered(); }
   const Epoch& epoch() const { return epoch_; }
+  /// See release(); Beat(0): no group was released.
+  Beat released() const { return released_; }
   /// The supported one; incarnation 0 before the first beat.
   const Process& process() const { return process_; }
 

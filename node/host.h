@@ -22,8 +22,10 @@
 namespace leasehold::node {
 
 struct HostOptions {
-  raft::NodeId id;                  ///< the host's number
-  std::string data_dir;             ///< made if it does not exist: `log`, and `groups/N`
+  raft::NodeId id;  ///< the host's number
+  /// Made if it does not exist: `log`, and `groups/N`. Each `groups/N` may have been restored from
+  /// a backup, and the directory then as a whole too (node_restored.h).
+  std::string data_dir;
   std::string cluster = "default";  ///< hosts of another name are refused
   /// The hosts that this one talks to, itself included, as far as they are known: set_hosts() adds
   /// others. A host that is not among them is refused.
@@ -113,6 +115,8 @@ class Host {
   /// As Node::set_peer_security().
   virtual Result<void> set_peer_security(const net::PeerSecurity& security) = 0;
   virtual void status(std::function<void(HostStatus)> done) = 0;
+  /// That of all hosts with HostOptions::cluster. What a state machine writes may carry it.
+  virtual std::uint64_t cluster_id() const = 0;
   /// Closes all groups, and ends the threads. Idempotent. Not from a completion or a callback.
   virtual void stop() = 0;
 };

@@ -94,6 +94,15 @@ void GroupShell::turn(lease::Now now) {
     before_formation(now);
   }
   if (!stopped_ && !loop_.stopping()) look_at_leadership(now);
+  if (ground_.places != nullptr) rest();
+}
+
+/// A group without a timer may have nothing to do for as long as it likes. Thousands of them would
+/// each keep what their busiest turn took.
+void GroupShell::rest() {
+  if (!driver_ || !batch_.empty() || due() != raft::PromiseInstant::never()) return;
+  driver_->give_back();
+  batch_.shrink_to_fit();
 }
 
 void GroupShell::run_driver(lease::Now now) {
@@ -165,7 +174,7 @@ void GroupShell::act_on_formation() {
   for (Formation::Output& output : formation_->take_outputs()) to_do_.push_back(std::move(output));
   while (!laying_ && !failure_ && !to_do_.empty()) {
     const Formation::Output output = std::move(to_do_.front());
-    to_do_.pop_front();
+    to_do_.erase(to_do_.begin());
     if (const auto* send = std::get_if<Formation::Send>(&output)) {
       ground_.transport->send(send->to, {id(), send->message});
       continue;

@@ -21,7 +21,6 @@
 #include <leasehold/storage/group_log.h>
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -152,6 +151,7 @@ class GroupShell final : public Group, private storage::StorageSink {
   bool take_unformed(replica::Event& event);
   void laid();
   void run_driver(lease::Now now);
+  void rest();
   void learn_places();
   void before_formation(lease::Now now);
   void look_at_leadership(lease::Now now);
@@ -179,7 +179,7 @@ class GroupShell final : public Group, private storage::StorageSink {
   std::unique_ptr<Formation> formation_;
   /// Of formation_, in order. Those behind a set that is confirmed, or the group that is formed,
   /// wait until that is durable.
-  std::deque<Formation::Output> to_do_;
+  std::vector<Formation::Output> to_do_;
   bool laying_ = false;
   std::unique_ptr<Members> members_;
   std::unique_ptr<GroupSnapshots> snapshots_;

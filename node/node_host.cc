@@ -1,6 +1,7 @@
 #include <leasehold/net/handshake.h>
 #include <leasehold/node/node_host.h>
 #include <leasehold/node/node_identity.h>
+#include <leasehold/node/node_restored.h>
 #include <leasehold/node/random_word.h>
 #include <leasehold/storage/private_folder.h>
 
@@ -96,9 +97,12 @@ Result<void> HostShell::start() {
   if (const auto made = storage::make_private_folder(options_.data_dir); !made.ok()) {
     return made.error();
   }
+  const auto restored = load_restored(options_.data_dir);
+  if (!restored.ok()) return restored.error();
+  if (restored.value()) generation_ = restored.value()->generation;
   storage::SegmentLogOptions log;
   log.dir = options_.data_dir + "/log";
-  log.cluster_id = net::cluster_id(options_.cluster, {});
+  log.cluster_id = cluster_id();
   log.id = options_.id;
   log.reads_max = kReadsMax;
   auto opened = storage::SharedLog::open(log);
@@ -138,7 +142,7 @@ Result<void> HostShell::start() {
           loop_.clock().now()),
       [this](lease::Now now) {
         const auto [accepted, durable] = log_->progress();
-        return disk_.healthy(accepted, durable, now.promise);
+        return disk_.goes_on(accepted, durable, now.promise);
       });
   log_->set_process_sink([this](std::uint64_t write) {
     loop_.post(raft::GroupId(0), replica::SupportsRemembered{write});
@@ -146,6 +150,10 @@ Result<void> HostShell::start() {
   if (const auto listening = loop_.listen(); !listening.ok()) return listening.error();
   loop_.run();
   return {};
+}
+
+std::uint64_t HostShell::cluster_id() const {
+  return net::cluster_id(options_.cluster, {}, generation_);
 }
 
 void HostShell::stop() {

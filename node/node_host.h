@@ -2,16 +2,17 @@
 // users.
 #pragma once
 
-#include <leasehold/node/disk_watch.h>
 #include <leasehold/node/host.h>
 #include <leasehold/node/node_group.h>
 #include <leasehold/node/node_links.h>
 #include <leasehold/node/node_loop.h>
 #include <leasehold/replica/places.h>
 #include <leasehold/replica/process_driver.h>
+#include <leasehold/replica/progress_watch.h>
 #include <leasehold/storage/shared_log.h>
 
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -80,6 +81,7 @@ class GroupPromises final : public raft::SharedPromises {
   const raft::LeaseClass& lease_class(raft::LeaseClassId id) const override {
     return process_.lease_class(id);
   }
+  bool healthy() const override { return process_.healthy(); }
   bool take_place(raft::GroupId group, raft::PromiseInstant now) override {
     return process_.take_place(group, now);
   }
@@ -107,6 +109,7 @@ class HostShell final : public Host, private replica::SupportStore {
   Result<void> set_hosts(const std::vector<Peer>& hosts) override;
   Result<void> set_peer_security(const net::PeerSecurity& security) override;
   void status(std::function<void(HostStatus)> done) override;
+  std::uint64_t cluster_id() const override;
   void stop() override;
 
  private:
@@ -147,11 +150,13 @@ class HostShell final : public Host, private replica::SupportStore {
   HostStatus make_status();
 
   const HostOptions options_;
+  std::uint64_t generation_ = 0;  ///< of the backup that the directory was restored from
   net::TcpCallbacks policy_;
   std::unique_ptr<storage::SharedLog> log_;
   lease::Duration remembered_{0};  ///< the longest that an earlier process has promised
   std::map<raft::Uuid, raft::RememberedSupport> supports_;
-  DiskWatch disk_;
+  /// Of the log. While it hangs no group that is led here commits anything.
+  replica::ProgressWatch disk_;
   Loop loop_;
   /// Of the hosts that were met since the process began: the directory and the number. Of one that
   /// was wiped meanwhile only the directory that it has now.

@@ -1,5 +1,6 @@
 // The replicas of a host: how they are opened, closed and removed.
 #include <leasehold/node/node_host.h>
+#include <leasehold/node/node_restored.h>
 
 #include <fmt/format.h>
 
@@ -93,6 +94,9 @@ HostShell::Seat::Seat(HostShell& host, const GroupOptions& options, NodeOptions 
 Result<void> HostShell::prepare(Seat& seat, const GroupOptions& options,
                                 replica::StateMachine& machine) {
   GroupGround ground;
+  const auto restored = load_restored(folder_of(options.group));
+  if (!restored.ok()) return restored.error();
+  ground.restored = restored.value();
   ground.cluster_id = log_->identity().cluster_id;
   ground.self = log_->identity();
   ground.address = address_of(options_.id);

@@ -147,8 +147,8 @@ void Core::Impl::observe_time() {
   }
   if (now_.holder >= leader->quorum_deadline()) {
     become_follower(RoleChangeReason::quorum_lost);
-  } else if (disk_stalled()) {
-    become_follower(RoleChangeReason::disk_stalled);
+  } else if (const auto why = stalled()) {
+    become_follower(*why);
   }
 }
 
@@ -192,7 +192,7 @@ PromiseInstant Core::Impl::next_deadline() const {
     return due;
   }
   PromiseInstant due = PromiseInstant::never();
-  if (eligible() && !disk_stalled() && !awaits_place() && !sleeps()) due = election_deadline();
+  if (eligible() && !stalled() && !awaits_place() && !sleeps()) due = election_deadline();
   for (const FollowerReads& reads : follower_reads_) {
     if (!reads.asked.empty()) due = std::min(due, reads.sent + timing().election_timeout);
   }
@@ -338,9 +338,22 @@ ReadyId Core::Impl::entries_ready(Index index) const {
   return next_ready_;
 }
 
-bool Core::Impl::disk_stalled() const {
-  return !unanswered_.empty() &&
-         now_.promise - unanswered_.front().handed_out >= timing().election_timeout;
+// Why this node would be no leader for its group; none: it can act.
+std::optional<RoleChangeReason> Core::Impl::stalled() const {
+  const bool disk = !unanswered_.empty() &&
+                    now_.promise - unanswered_.front().handed_out >= timing().election_timeout;
+  if (disk) return RoleChangeReason::disk_stalled;
+  if (options_.shared != nullptr && !options_.shared->healthy()) {
+    return RoleChangeReason::process_stalled;
+  }
+  if (machine_stalled_) return RoleChangeReason::machine_stalled;
+  return std::nullopt;
+}
+
+void Core::Impl::machine_stalled(Now now, bool stalled) {
+  machine_stalled_ = stalled;
+  begin_input(now);  // a leader steps down
+  end_input();
 }
 
 void Core::Impl::adopt_term(Term term, RoleChangeReason reason) {

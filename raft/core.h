@@ -115,6 +115,9 @@ class Core {
   /// lease or the promise of this group rests on has ended (ProcessReady says which groups have to
   /// look).
   void promises_moved(Now now);
+  /// The state machine ends no call, or does so again. Meanwhile this node does not lead, so that
+  /// another one, which may be able to apply, does.
+  void machine_stalled(Now now, bool stalled);
   /// Appends entries of `kind` command, one per payload, in order. Returns the id of the first, or
   /// none unless takes_proposals() and meets(expected), both as of `now`: then nothing is appended,
   /// and leader() hints where to go. The id has the expected term.
@@ -189,6 +192,11 @@ class Core {
   /// Moves the effects since the last call into `ready`, whose old content is dropped. False: there
   /// are none.
   bool take_ready(Ready& ready);
+  /// Gives back the memory that earlier turns took and that nothing uses now.
+  void give_back();
+  /// A copy rests on a copy of the promises between the processes from now on: an equal one of
+  /// CoreOptions::shared, which is set.
+  void rest_on(SharedPromises& shared);
   /// When tick() is due. On the clock that every timer runs on.
   PromiseInstant next_deadline() const;
 

@@ -44,7 +44,7 @@ bool Core::Impl::eligible() const {
 }
 
 bool Core::Impl::may_campaign() const {
-  return as_leader() == nullptr && eligible() && !disk_stalled() && !promised_to_another();
+  return as_leader() == nullptr && eligible() && !stalled() && !promised_to_another();
 }
 
 // Its time has come, but other groups of this process come first.

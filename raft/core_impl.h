@@ -1,8 +1,8 @@
-// What a core keeps, and the functions that take in an input. One file for each chapter of the
-// protocol; core.h is what an embedder sees.
+// What a core keeps, and its functions: one file for each chapter of the protocol. See core.h.
 #pragma once
 
 #include <leasehold/base/random.h>
+#include <leasehold/base/ring.h>
 #include <leasehold/raft/core.h>
 #include <leasehold/raft/core_parts.h>
 #include <leasehold/raft/ended_processes.h>
@@ -11,7 +11,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -28,6 +27,7 @@ class Core::Impl {
   void released(Now now, const Peer& peer, Term term);
   std::optional<Release> release_at_stop();
   void promises_moved(Now now);
+  void machine_stalled(Now now, bool stalled);
   std::optional<LogId> propose(Now now, std::vector<Bytes> payloads,
                                const ExpectedLeader& expected);
   bool meets(const ExpectedLeader& expected) const;
@@ -48,6 +48,8 @@ class Core::Impl {
   void chunk_stored(Now now, const StoredChunk& stored);
   bool snapshot_received(Now now, const SnapshotId& id, const Membership& membership);
   bool take_ready(Ready& ready);
+  void give_back() { pending_.give_back(); }
+  void rest_on(SharedPromises& shared) { options_.shared = &shared; }
   PromiseInstant next_deadline() const;
   const CoreOptions& options() const { return options_; }
   Role role() const;
@@ -82,7 +84,7 @@ class Core::Impl {
   void send_now(NodeId to, Message message);
   void send_after(ReadyId after, NodeId to, Message message);
   void emit(decltype(Event::what) what);
-  bool disk_stalled() const;
+  std::optional<RoleChangeReason> stalled() const;
   void adopt_term(Term term, RoleChangeReason reason);
   void become_follower(RoleChangeReason reason);
   void change_role(std::variant<Follower, Candidate, Leader> next, RoleChangeReason reason);
@@ -275,14 +277,13 @@ class Core::Impl {
   Index durable_;
   /// The last entry that storage got and that is still in the log.
   Index handed_out_;
-  std::deque<UnansweredBatch> unanswered_;
+  Ring<UnansweredBatch> unanswered_;
   /// The snapshot of pending_.persist.reset.
   std::optional<SnapshotId> received_;
   ReadyId next_ready_{1};
-  /// The newest batch with a hard state.
-  ReadyId hard_state_batch_;
-  /// The newest durable batch.
-  ReadyId durable_batch_;
+  ReadyId hard_state_batch_;  ///< the newest one with a hard state
+  ReadyId durable_batch_;     ///< the newest durable one
+  bool machine_stalled_ = false;
   std::uint64_t next_intent_ = 1;
 
   std::array<FollowerReads, 2> follower_reads_;
@@ -293,7 +294,6 @@ class Core::Impl {
   LeaseState published_;
   Index announced_commit_;
   Index announced_apply_;
-
   mutable CheckedState checked_;
 };
 

@@ -42,6 +42,10 @@ void Core::ended(Now now, const Peer& peer) {
   impl_->ended(now, peer);
 }
 
+void Core::rest_on(SharedPromises& shared) {
+  impl_->rest_on(shared);
+}
+
 std::optional<Release> Core::release_at_stop() {
   return impl_->release_at_stop();
 }
@@ -52,6 +56,10 @@ void Core::released(Now now, const Peer& peer, Term term) {
 
 void Core::promises_moved(Now now) {
   impl_->promises_moved(now);
+}
+
+void Core::machine_stalled(Now now, bool stalled) {
+  impl_->machine_stalled(now, stalled);
 }
 
 std::optional<LogId> Core::propose(Now now, std::vector<Bytes> payloads,
@@ -128,6 +136,10 @@ bool Core::snapshot_received(Now now, const SnapshotId& id, const Membership& me
 
 bool Core::take_ready(Ready& ready) {
   return impl_->take_ready(ready);
+}
+
+void Core::give_back() {
+  impl_->give_back();
 }
 
 PromiseInstant Core::next_deadline() const {

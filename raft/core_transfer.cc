@@ -116,7 +116,7 @@ void Core::Impl::handle(NodeId from, const TimeoutNow& m) {
   // The leader holds a lease, and this node could not; but a witness has none.
   const bool worse = !can_hold() && !log_.membership().is_witness(from);
   if (!fits || !free || as_leader() != nullptr || worse || options_.witness || !eligible() ||
-      disk_stalled()) {
+      stalled()) {
     emit(TokenUnused{from, token.last});
     return;
   }

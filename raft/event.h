@@ -18,6 +18,8 @@ enum class RoleChangeReason : std::uint8_t {
   leader_appeared,  ///< an append of the current term came in
   quorum_lost,      ///< no quorum acknowledged a round for a whole lease
   disk_stalled,     ///< the oldest unanswered durable write is older than an election timeout
+  process_stalled,  ///< the process makes no progress (SharedPromises::healthy())
+  machine_stalled,  ///< the state machine makes no progress (Core::machine_stalled())
   election_lost,    ///< the pre-vote or the vote was refused by a quorum, or timed out
   transfer,         ///< the leader has transferred to this node
   removed,          ///< the leader's own removal from the voters is committed

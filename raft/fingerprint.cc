@@ -68,9 +68,36 @@ void add_future(lease::Instant<Tag> instant, lease::Instant<Tag> now, Fingerprin
   f.add(static_cast<std::uint64_t>(left.count()));
 }
 
+/// How long ago `instant` was, but no longer than `oldest`.
+template <class Tag>
+void add_past(lease::Instant<Tag> instant, lease::Instant<Tag> now, Duration oldest,
+              Fingerprint& f) {
+  const bool far = instant == lease::Instant<Tag>::earliest();
+  const Duration ago = far ? oldest : std::min(oldest, now - instant);
+  f.add(static_cast<std::uint64_t>(-ago.count()));
+}
+
 void add_epoch(const lease::Epoch& epoch, Fingerprint& f) {
   f.add(epoch.incarnation.value());
   f.add(epoch.counter);
+}
+
+void add_process(const Process& process, Fingerprint& f) {
+  f.add(process.incarnation.value());
+  f.add(process.place);
+}
+
+void add_directory(const Uuid& directory, Fingerprint& f) {
+  f.add(directory.high);
+  f.add(directory.low);
+}
+
+void add_start(const lease::RoundStart& start, HolderInstant now, Duration oldest, Fingerprint& f) {
+  f.add(start.round.value());
+  f.add(static_cast<std::uint64_t>(start.duration.count()));
+  f.add(static_cast<std::uint64_t>(start.usable.count()));
+  f.add(static_cast<std::uint64_t>(start.drift_ppm));
+  add_past(start.began, now, oldest, f);
 }
 
 struct Add {
@@ -189,17 +216,18 @@ class CoreReader {
     add_future(core_.vote_updated_ + core_.election_timeout_, now_.promise, f_);
     f_.add(static_cast<std::uint64_t>(core_.promise_.remembered().count()));
     f_.add(core_.holder_.uuid.low);
-    add_process(core_.holder_.process);
+    add_process(core_.holder_.process, f_);
     if (core_.bound_) add_epoch(core_.bound_->epoch, f_);
     f_.add(core_.ended_.newest().size());
     for (const auto& ended : core_.ended_.newest()) {
       f_.add(ended.first.value());
       f_.add(ended.second.uuid.low);
-      add_process(ended.second.process);
+      add_process(ended.second.process, f_);
     }
     f_.add(static_cast<std::uint64_t>(core_.quick_tries_));
     f_.add(core_.leader_.value());
     f_.add(core_.campaign_at_once_ ? 1 : 0);
+    f_.add(core_.machine_stalled_ ? 1 : 0);
     add_log();
     add_disk();
     f_.add(core_.state_.index());
@@ -223,14 +251,7 @@ class CoreReader {
   /// An instant that lies behind `now`, and matters for a while.
   template <class Tag>
   void past(lease::Instant<Tag> instant, lease::Instant<Tag> now) {
-    const std::int64_t oldest = -kPastLeases * core_.timing().lease.count();
-    const bool far = instant == lease::Instant<Tag>::earliest();
-    f_.add(static_cast<std::uint64_t>(far ? oldest : std::max(oldest, (instant - now).count())));
-  }
-
-  void add_process(const Process& process) {
-    f_.add(process.incarnation.value());
-    f_.add(process.place);
+    add_past(instant, now, kPastLeases * core_.timing().lease, f_);
   }
 
   void add_log() {
@@ -279,11 +300,7 @@ class CoreReader {
   }
 
   void add_round(const lease::RoundStart& start) {
-    f_.add(start.round.value());
-    f_.add(static_cast<std::uint64_t>(start.duration.count()));
-    f_.add(static_cast<std::uint64_t>(start.usable.count()));
-    f_.add(static_cast<std::uint64_t>(start.drift_ppm));
-    past(start.began, now_.holder);
+    add_start(start, now_.holder, kPastLeases * core_.timing().lease, f_);
   }
 
   void add_leader(const Leader& leader) {
@@ -321,6 +338,22 @@ class CoreReader {
       f_.add(static_cast<std::uint64_t>(read.mode));
       f_.add(read.round.value());
     }
+    if (core_.options_.shared != nullptr) add_rest(leader);
+  }
+
+  void add_rest(const Leader& leader) {
+    f_.add((leader.at_rest ? 2U : 0U) + (leader.partial_round ? 1U : 0U));
+    f_.add(leader.lease_class.value());
+    past(leader.beats_from, now_.holder);
+    add_ids(leader.bind_asked, f_);
+    for (const auto& peer : leader.progress) {
+      const Progress& progress = peer.second;
+      if (progress.bound) add_directory(progress.bound->directory, f_);
+      f_.add((progress.bind_asked ? 2U : 0U) + (progress.rests ? 1U : 0U));
+      f_.add(progress.sent_commit_in.value());
+      f_.add(progress.known_commit.value());
+      past(progress.heard, now_.promise);
+    }
   }
 
   void add_progress(const Progress& progress) {
@@ -349,6 +382,107 @@ class CoreReader {
 
 void add_core(const Core& core, Now now, Fingerprint& fingerprint) {
   CoreReader(core, now, fingerprint).add();
+}
+
+/// Knows what the promises between processes keep to themselves.
+class PromisesReader {
+ public:
+  PromisesReader(const ProcessPromises& promises, Now now, Fingerprint& f)
+      : of_(promises), now_(now), oldest_(kPastLeases * promises.options_.longest_promise), f_(f) {}
+
+  void add() {
+    f_.add(of_.healthy_ ? 1 : 0);
+    f_.add(static_cast<std::uint64_t>(of_.options_.timing.lease.count()));
+    f_.add(static_cast<std::uint64_t>(of_.options_.timing.max_clock_drift_ppm));
+    add_future(of_.beat_due_, now_.promise, f_);
+    if (of_.classes_.any_lives()) add_future(of_.classes_due_, now_.promise, f_);
+    add_beats();
+    f_.add(of_.peers_.size());
+    for (const auto& peer : of_.peers_) add_peer(peer);
+    f_.add(of_.supports_.size());
+    for (const auto& [directory, supported] : of_.supports_) {
+      add_directory(directory, f_);
+      add_supported(supported);
+    }
+    f_.add(of_.supporters_.size());
+    for (const auto& [directory, supporter] : of_.supporters_) {
+      add_directory(directory, f_);
+      if (!supporter.epoch()) continue;
+      add_epoch(*supporter.epoch(), f_);
+      if (const auto beat = supporter.acknowledged(*supporter.epoch())) add_beat(*beat);
+    }
+    add_classes();
+    f_.add(of_.remembered_.size());
+    for (const auto& [holder, longest] : of_.remembered_) {
+      f_.add(holder.value());
+      f_.add(static_cast<std::uint64_t>(longest.count()));
+    }
+  }
+
+ private:
+  void add_beat(const lease::RoundStart& beat) { add_start(beat, now_.holder, oldest_, f_); }
+
+  void add_beats() {
+    const std::uint64_t newest = of_.beats_.newest().value();
+    f_.add(newest);
+    const std::uint64_t kept = std::min<std::uint64_t>(newest, lease::RoundRing::kCapacity);
+    for (std::uint64_t i = newest - kept + 1; i <= newest; ++i) {
+      add_beat(*of_.beats_.find(lease::Beat(i)));
+    }
+  }
+
+  void add_peer(const ProcessPromises::PeerState& peer) {
+    f_.add(peer.id.value() * 2 + (peer.member ? 1 : 0));
+    add_directory(peer.directory, f_);
+    f_.add(peer.released.size());
+    for (const ReleasedGroup& released : peer.released) {
+      f_.add(released.group.value());
+      f_.add(released.term.value());
+      f_.add(released.since.value());
+    }
+  }
+
+  void add_supported(const ProcessPromises::Supported& supported) {
+    const lease::Support& support = supported.support;
+    f_.add(supported.id.value());
+    add_process(support.process(), f_);
+    add_epoch(support.epoch(), f_);
+    f_.add(support.released().value());
+    f_.add(static_cast<std::uint64_t>(support.remembered().count()));
+    add_future(support.until(), now_.promise, f_);
+    add_past(support.let_go_at(), now_.promise, oldest_, f_);
+    const bool writes = supported.write > of_.persisted_;
+    f_.add((supported.lasts ? 2U : 0U) + (writes ? 1U : 0U));
+    if (!writes || !supported.held) return;
+    f_.add(supported.held->incarnation.value());
+    f_.add(supported.held->beat.value());
+    add_epoch(supported.held->epoch, f_);
+  }
+
+  void add_classes() {
+    f_.add(of_.classes_.entries_.size());
+    for (const auto& [id, entry] : of_.classes_.entries_) {
+      f_.add(id.value());
+      f_.add(entry.basis.bound.size());
+      for (const LeaseBasis::Bound& voter : entry.basis.bound) {
+        add_directory(voter.directory, f_);
+        add_epoch(voter.epoch, f_);
+      }
+      f_.add(entry.basis.voters * 2 + (entry.basis.own ? 1 : 0));
+      f_.add(entry.lapsed ? 1 : 0);
+      add_future(entry.state.end, now_.holder, f_);
+      add_past(entry.state.began, now_.holder, oldest_, f_);
+    }
+  }
+
+  const ProcessPromises& of_;
+  const Now now_;
+  const Duration oldest_;
+  Fingerprint& f_;
+};
+
+void add_promises(const ProcessPromises& promises, Now now, Fingerprint& fingerprint) {
+  PromisesReader(promises, now, fingerprint).add();
 }
 
 }  // namespace leasehold::raft

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <leasehold/raft/core.h>
+#include <leasehold/raft/process_promises.h>
 
 #include <cstdint>
 
@@ -33,6 +34,8 @@ struct Fingerprint {
 /// oldest that is still in use, and the state of the random generator is left out. Call it when
 /// take_ready() has returned false.
 void add_core(const Core& core, Now now, Fingerprint& fingerprint);
+/// The same of the promises between processes, as long as no group has to wait to elect.
+void add_promises(const ProcessPromises& promises, Now now, Fingerprint& fingerprint);
 void add_message(const Message& message, Fingerprint& fingerprint);
 void add_hard_state(const HardState& state, Fingerprint& fingerprint);
 void add_entry(const Entry& entry, Fingerprint& fingerprint);

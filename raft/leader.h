@@ -2,6 +2,7 @@
 // leadership starts without it.
 #pragma once
 
+#include <leasehold/base/ring.h>
 #include <leasehold/lease/leader_lease.h>
 #include <leasehold/lease/rounds.h>
 #include <leasehold/lease/timing.h>
@@ -13,7 +14,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <optional>
 
@@ -152,7 +152,7 @@ struct Leader {
   Index settled_membership;
   /// In the order of their arrival. Invariant: their rounds never fall, so what a quorum confirms
   /// is a prefix.
-  std::deque<LeaderRead> reads;
+  Ring<LeaderRead> reads;
   /// Of these, those of followers. A bound on them must not count what was answered.
   std::size_t remote_reads = 0;
   /// Of these, those that accept the lease. Invariant: none after a check under a valid lease.
@@ -183,21 +183,20 @@ void Leader::take_answered_reads(bool lease_valid, const Answer& answer) {
   // They wait only while there is no lease, so they are few, or this one has just arrived: it
   // stands at the end.
   // Test: LeaderReads.ALeaseAnswersTheReadsThatAcceptIt.
-  auto from = reads.end();
+  std::size_t from = reads.size();
   for (std::size_t left = lease_reads; left > 0;) {
-    --from;
-    if (from->mode == ReadMode::lease) --left;
+    if (reads[--from].mode == ReadMode::lease) --left;
   }
-  auto kept = from;
-  for (auto at = from; at != reads.end(); ++at) {
-    if (at->mode == ReadMode::lease) {
-      forget(*at);
-      answer(*at, true);
+  std::size_t kept = from;
+  for (std::size_t at = from; at < reads.size(); ++at) {
+    if (reads[at].mode == ReadMode::lease) {
+      forget(reads[at]);
+      answer(reads[at], true);
     } else {
-      *kept++ = *at;
+      reads[kept++] = reads[at];
     }
   }
-  reads.erase(kept, reads.end());
+  reads.truncate(kept);
 }
 
 template <class Answer>

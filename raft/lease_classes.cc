@@ -32,7 +32,7 @@ LeaseClassId LeaseClasses::join(const LeaseBasis& basis, const lease::Beats& bea
   }
   if (fresh) {
     newest_ = known->second;
-    entries_.emplace(newest_, Entry{&known->first, {}, true});
+    entries_.emplace(newest_, Entry{basis, {}, true});
     for (const LeaseBasis::Bound& voter : basis.bound) by_voter_[voter.directory].insert(newest_);
   }
   Entry& entry = entries_.at(known->second);
@@ -46,7 +46,7 @@ LeaseClassId LeaseClasses::join(const LeaseBasis& basis, const lease::Beats& bea
 
 // A leader that wakes then has about one heartbeat of its group left to renew its lease.
 bool LeaseClasses::about_to_end(const Entry& entry, HolderInstant now) const {
-  return entry.state.end <= now + entry.basis->heartbeat + heartbeat_;
+  return entry.state.end <= now + entry.basis.heartbeat + heartbeat_;
 }
 
 const LeaseClass* LeaseClasses::find(LeaseClassId id) const {
@@ -94,7 +94,7 @@ bool LeaseClasses::advance(Entry& entry, const LeaseClass& value) {
 void LeaseClasses::derive(const lease::Beats& beats, const Supporters& supporters, const Uuid* by,
                           std::set<LeaseClassId>& moved) {
   const auto advance_one = [&](LeaseClassId id, Entry& entry) {
-    if (advance(entry, value_of(*entry.basis, beats, supporters))) moved.insert(id);
+    if (advance(entry, value_of(entry.basis, beats, supporters))) moved.insert(id);
   };
   if (by == nullptr) {
     for (auto& [id, entry] : entries_) advance_one(id, entry);

@@ -93,8 +93,9 @@ class LeaseClasses {
   std::size_t size() const { return by_basis_.size(); }
 
  private:
+  friend class PromisesReader;  // fingerprint.cc
   struct Entry {
-    const LeaseBasis* basis;
+    LeaseBasis basis;
     LeaseClass state;
     bool lapsed = false;
   };
@@ -107,7 +108,6 @@ class LeaseClasses {
   Duration heartbeat_;
   LeaseClassId last_;
   std::map<LeaseBasis, LeaseClassId> by_basis_;
-  /// The basis is the key in by_basis_.
   std::map<LeaseClassId, Entry> entries_;
   /// Those that rest on each voter.
   std::map<Uuid, std::set<LeaseClassId>> by_voter_;

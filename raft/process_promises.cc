@@ -59,6 +59,10 @@ void ProcessPromises::set_timing(const lease::Timing& timing) {
   beat_due_ = PromiseInstant::earliest();
 }
 
+void ProcessPromises::set_healthy(bool healthy) {
+  if (std::exchange(healthy_, healthy) != healthy) pending_.health_changed = true;
+}
+
 bool ProcessPromises::sends_beats() const {
   return healthy_ && std::any_of(peers_.begin(), peers_.end(), gets_beats);
 }

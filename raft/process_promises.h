@@ -67,6 +67,8 @@ struct ProcessReady {
   /// also of those that do if a member's process has let go, or was not heard for a while.
   bool acknowledged = false;
   bool returned = false;
+  /// For Core::promises_moved() of all groups: healthy() has changed.
+  bool health_changed = false;
   /// Leases of these classes end later now.
   std::set<LeaseClassId> renewed;
   /// For Core::promises_moved() of the leaders whose leases rest on these classes: they are about
@@ -90,8 +92,8 @@ class ProcessPromises final : public SharedPromises {
   /// Later beats stand for these numbers; the next one is due at once.
   void set_timing(const lease::Timing& timing);
   /// Nothing begins a beat while one of its disks, or the loop of a group, makes no progress: the
-  /// leases that rest on beats run out then.
-  void set_healthy(bool healthy) { healthy_ = healthy; }
+  /// leases that rest on beats run out then, and no group of this process leads.
+  void set_healthy(bool healthy);
   /// In this and all that takes one, `now` was sampled after the input was in memory: a promise
   /// that counts from an earlier instant is too short.
   void tick(Now now);
@@ -122,6 +124,7 @@ class ProcessPromises final : public SharedPromises {
   const lease::Supporter* supporter(const Uuid& member) const override;
   LeaseClassId join(const LeaseBasis& basis, HolderInstant now) override;
   const LeaseClass& lease_class(LeaseClassId id) const override;
+  bool healthy() const override { return healthy_; }
   bool take_place(GroupId group, PromiseInstant now) override {
     return elections_.take_place(group, now);
   }
@@ -134,6 +137,7 @@ class ProcessPromises final : public SharedPromises {
   const ElectionLine& elections() const { return elections_; }
 
  private:
+  friend class PromisesReader;  // fingerprint.cc
   struct PeerState {
     NodeId id;
     Uuid directory;

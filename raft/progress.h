@@ -1,13 +1,13 @@
 // A leader's view of one peer.
 #pragma once
 
+#include <leasehold/base/ring.h>
 #include <leasehold/lease/beat.h>
 #include <leasehold/lease/rounds.h>
 #include <leasehold/raft/types.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -47,7 +47,7 @@ struct Progress {
   /// needs one.
   bool paused = false;
   /// Sent in state `replicate`. Invariant: ascending; at most CoreOptions::inflight_messages_max.
-  std::deque<Inflight> inflights;
+  Ring<Inflight> inflights;
   std::size_t inflight_bytes = 0;
   /// The one open intent, of entries or, in state `snapshot`, of a snapshot; 0 when there is none.
   std::uint64_t intent = 0;

@@ -2,6 +2,20 @@
 
 namespace leasehold::raft {
 
+void Ready::give_back() {
+  const auto give_back_if_empty = [](auto& vector) {
+    if (vector.empty()) vector.shrink_to_fit();
+  };
+  give_back_if_empty(messages);
+  give_back_if_empty(intents);
+  give_back_if_empty(snapshots);
+  give_back_if_empty(persist.entries);
+  give_back_if_empty(held);
+  give_back_if_empty(chunks);
+  give_back_if_empty(reads);
+  give_back_if_empty(events);
+}
+
 void Ready::clear() {
   id = ReadyId();
   lease.reset();

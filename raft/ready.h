@@ -167,6 +167,8 @@ struct Ready {
 
   /// Empties every member and keeps the capacity.
   void clear();
+  /// Gives back the capacity of what is empty.
+  void give_back();
 };
 
 }  // namespace leasehold::raft

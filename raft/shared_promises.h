@@ -43,6 +43,9 @@ class SharedPromises {
 
   // ---- The groups of this process ----
 
+  /// False: its disk, or a loop of groups, makes no progress. None of its groups leads meanwhile,
+  /// or asks for votes.
+  virtual bool healthy() const = 0;
   /// The group is about to ask for votes. False: it waits (Core::awaits_place()). For progress
   /// only.
   virtual bool take_place(GroupId group, PromiseInstant now) = 0;

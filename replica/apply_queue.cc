@@ -51,7 +51,7 @@ std::optional<raft::LogId> ApplyQueue::applied(raft::Index last) {
   --under_way_;
   if (installing_.empty() || installing_.front().index != last) return std::nullopt;
   const raft::LogId installed = installing_.front();
-  installing_.pop_front();
+  installing_.erase(installing_.begin());
   return installed;
 }
 

@@ -5,8 +5,8 @@
 #include <leasehold/replica/entry_cache.h>
 
 #include <cstddef>
-#include <deque>
 #include <optional>
+#include <vector>
 
 namespace leasehold::replica {
 
@@ -51,7 +51,7 @@ class ApplyQueue {
   /// Of the read under way; 0: none.
   std::uint64_t token_ = 0;
   /// The last entries of the snapshots that are being installed, in order.
-  std::deque<raft::LogId> installing_;
+  std::vector<raft::LogId> installing_;
 };
 
 }  // namespace leasehold::replica

@@ -151,6 +151,10 @@ void Driver::handle_batch(lease::Now now, std::vector<Event>& events) {
   impl_->handle_batch(now, events);
 }
 
+void Driver::give_back() {
+  impl_->give_back();
+}
+
 void Driver::rest_on(const LeaseEnds& ends) {
   impl_->context().ports.view.rest_on(ends);
 }

@@ -74,6 +74,10 @@ class Driver {
   /// never inside it, each exactly once.
   std::vector<std::function<void()>> take_completions();
 
+  /// Gives back the memory that earlier turns took and that nothing uses now. Outside of
+  /// handle().
+  void give_back();
+
   /// Where promises are shared (CoreOptions::shared): Ports::view shows leases that rest on these.
   void rest_on(const LeaseEnds& ends);
   /// Where promises are shared: what became due in handle(), for the next beat of the process.

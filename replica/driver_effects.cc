@@ -17,6 +17,7 @@ void Driver::Impl::finish(lease::Now now) {
     raft::Core& core = context_.core;
     if (now.promise >= core.next_deadline() || core.awaits_place()) core.tick(now);
     drain(now);
+    if (watch_machine(now)) drain(now);
   }
   if (!stopped_) expire(now);
   if (!stopped_) {
@@ -35,6 +36,15 @@ void Driver::Impl::finish(lease::Now now) {
   }
   proposals_.check();
   inside_ = false;
+}
+
+/// Behind drain(), which gives the applier more. True: the core has had an input.
+bool Driver::Impl::watch_machine(lease::Now now) {
+  const bool stalled =
+      !machine_watch_.goes_on(apply_.handed().value(), context_.applied.value(), now.promise);
+  if (std::exchange(machine_stalled_, stalled) == stalled) return false;
+  context_.core.machine_stalled(now, stalled);
+  return true;
 }
 
 void Driver::Impl::drain(lease::Now now) {

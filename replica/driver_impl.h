@@ -9,6 +9,7 @@
 #include <leasehold/replica/entry_cache.h>
 #include <leasehold/replica/group_calls.h>
 #include <leasehold/replica/log_keeper.h>
+#include <leasehold/replica/progress_watch.h>
 #include <leasehold/replica/proposals.h>
 #include <leasehold/replica/reads.h>
 #include <leasehold/replica/snapshot_receiver.h>
@@ -39,7 +40,8 @@ class Driver::Impl {
         keeper_(context_, now, log_bytes_at_start_, applied_at_start_),
         proposals_(context_),
         reads_(context_),
-        group_calls_(context_) {
+        group_calls_(context_),
+        machine_watch_(options.apply_patience) {
     context_.applied = applied_at_start_;
     ports.view.publish_applied(applied_at_start_);
     note_drift();
@@ -65,6 +67,7 @@ class Driver::Impl {
     next = std::min(next, sender_.next_deadline());
     next = std::min(next, proposals_.next_resend());
     next = std::min(next, proposals_.next_deadline());
+    if (!machine_stalled_) next = std::min(next, machine_watch_.deadline());
     if (!context_.deadlines.empty()) next = std::min(next, context_.deadlines.earliest().at);
     return next;
   }
@@ -72,11 +75,17 @@ class Driver::Impl {
   DriverContext& context() { return context_; }
   std::size_t pending() const { return proposals_.size() + reads_.size() + group_calls_.size(); }
   ProposalPlaces proposals() const { return proposals_.places(); }
+  /// With the end of a call the core of a stalled machine may lead again: it has no other timer.
   bool awaits_applied() const {
-    return reads_.size() > 0 || proposals_.awaits_applied() || apply_.behind();
+    return reads_.size() > 0 || proposals_.awaits_applied() || apply_.behind() || machine_stalled_;
   }
   const std::optional<Error>& failure() const { return failure_; }
   std::vector<raft::Release> take_releases() { return std::exchange(releases_, {}); }
+  void give_back() {
+    context_.core.give_back();
+    ready_.give_back();
+    if (held_.empty()) held_.shrink_to_fit();
+  }
   const LogKeeper& keeper() const { return keeper_; }
   std::vector<SnapshotTransfer> transfers() const {
     std::vector<SnapshotTransfer> all;
@@ -141,6 +150,7 @@ class Driver::Impl {
     context_.ports.view.fresh_since().set_drift_ppm(std::max(own, agreed));
   }
   void drain(lease::Now now);
+  bool watch_machine(lease::Now now);
   void publish_level();
   void act(lease::Now now);
   void write(lease::Now now, raft::PersistBatch& batch,
@@ -168,6 +178,8 @@ class Driver::Impl {
 
   raft::Ready ready_;
   std::vector<raft::Release> releases_;
+  ProgressWatch machine_watch_;
+  bool machine_stalled_ = false;  ///< as the core knows it
   /// Batches up to this one are durable.
   raft::ReadyId durable_;
   /// Messages that wait for a batch, in the order in which the core gave them.

@@ -1,11 +1,11 @@
 // The newest entries of the log, in memory: for healthy followers and for the applier.
 #pragma once
 
+#include <leasehold/base/ring.h>
 #include <leasehold/raft/entry.h>
 #include <leasehold/raft/types.h>
 
 #include <cstddef>
-#include <deque>
 #include <vector>
 
 namespace leasehold::replica {
@@ -49,7 +49,7 @@ class EntryCache {
 
   std::size_t bytes_max_;
   /// Invariant: indices rise by one.
-  std::deque<raft::Entry> entries_;
+  Ring<raft::Entry> entries_;
   /// Invariant: the sum of weight() over entries_.
   std::size_t bytes_ = 0;
 };

@@ -39,6 +39,9 @@ Result<void> Limits::validate() const {
                                     : fmt::format("limits.{}: {}; give 1 to {}", limit.name,
                                                   limit.value, limit.most)};
   }
+  if (apply_patience <= lease::Duration(0)) {
+    return Error{ErrorCode::invalid_argument, "limits.apply_patience: give a time above 0"};
+  }
   if (snapshot_window_bytes >= snapshot_chunk_bytes) return {};
   return Error{ErrorCode::invalid_argument,
                fmt::format("limits.snapshot_window_bytes: {}; it has to hold a chunk of {} bytes",

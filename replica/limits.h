@@ -21,6 +21,8 @@ struct Limits {
   /// Payload bytes of one call of Applier::apply, and calls under way.
   std::size_t apply_bytes_max = 1U << 20U;
   std::size_t applies_max = 4;
+  /// A replica whose state machine ends no call for this time does not lead until it does. Above 0.
+  lease::Duration apply_patience = std::chrono::seconds(10);
   /// Proposals that wait for their result, by number and by bytes. Beyond it a proposal is dropped
   /// as overloaded.
   std::size_t proposals_max = 65536;

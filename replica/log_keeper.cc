@@ -41,7 +41,7 @@ void LogKeeper::appended(lease::Now now, const std::vector<raft::Entry>& entries
 
 /// In a log that is never cut the marks get further and further apart.
 void LogKeeper::thin_out() {
-  std::deque<Mark> kept;
+  std::vector<Mark> kept;
   for (std::size_t i = 0; i < marks_.size(); i += 2) kept.push_back(marks_[i]);
   marks_ = std::move(kept);
   mark_bytes_ *= 2;
@@ -130,8 +130,10 @@ void LogKeeper::cut(lease::Now now, raft::Index to) {
   context_.core.cut_log(now, to);
   ++context_.counters.log_cuts;
   const Mark mark{to, bytes_up_to(to), marks_.front().at};
-  while (!marks_.empty() && marks_.front().index <= to) marks_.pop_front();
-  marks_.push_front(mark);
+  const auto above =
+      std::find_if(marks_.begin(), marks_.end(), [to](const Mark& one) { return one.index > to; });
+  marks_.erase(marks_.begin(), above);
+  marks_.insert(marks_.begin(), mark);
 }
 
 void LogKeeper::demanded(CutLog& event) {

@@ -4,7 +4,6 @@
 #include <leasehold/replica/driver_context.h>
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <vector>
 
@@ -66,7 +65,7 @@ class LogKeeper {
 
   DriverContext& context_;
   /// Ascending; the first is the base. Invariant: 1 .. kMarksMax.
-  std::deque<Mark> marks_;
+  std::vector<Mark> marks_;
   /// The last entry. Invariant: at or behind the last mark.
   Mark tail_;
   /// The distance of two marks.

@@ -236,6 +236,9 @@ void ProcessDriver::carry_out() {
   for (const raft::Uuid& holder : ready_.lapsed_supports) {
     if (const auto groups = bound_.find(holder); groups != bound_.end()) wake(groups->second);
   }
+  if (ready_.health_changed) {
+    for (const auto& [id, group] : groups_) follow(group, PromisesMoved{});
+  }
   acknowledged_ = acknowledged_ || ready_.acknowledged;
   returned_ = returned_ || ready_.returned;
 }

@@ -54,7 +54,10 @@ class ProcessDriver {
   /// Places::host_of() knows more hosts than before.
   void hosts_changed();
   /// See ProcessPromises; the host has to say so.
-  void set_healthy(bool healthy) { promises_.set_healthy(healthy); }
+  void set_healthy(bool healthy) {
+    promises_.set_healthy(healthy);
+    carry_out();
+  }
   void set_timing(const lease::Timing& timing) { promises_.set_timing(timing); }
   /// Whether the event is for the process alone. Else it is for its driver, too. An end of a
   /// process (PeerEnded) names it as the host that it is.

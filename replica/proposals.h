@@ -1,13 +1,13 @@
 // Commands on their way: this node's own callers, and what followers forward to it while it leads.
 #pragma once
 
+#include <leasehold/base/ring.h>
 #include <leasehold/replica/callers.h>
 #include <leasehold/replica/driver_context.h>
 #include <leasehold/replica/forward_window.h>
 #include <leasehold/replica/request_numbers.h>
 
 #include <cstddef>
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -162,7 +162,7 @@ class Proposals {
 
   /// The log entries that this leader appended and has not committed, own and forwarded. They stay
   /// when their callers have given up.
-  std::deque<Uncommitted> uncommitted_;
+  Ring<Uncommitted> uncommitted_;
   /// Invariant: the sum over uncommitted_ and queued_payloads_.
   std::size_t uncommitted_bytes_ = 0;
   /// What was forwarded to this node in the newest term that it has led. Kept beyond that

@@ -54,7 +54,7 @@ std::uint64_t random_generation() {
 
 }  // namespace
 
-Backups::Backups(node::Node& node, kv::RocksdbStore& store, Options options)
+Backups::Backups(node::Group& node, kv::RocksdbStore& store, Options options)
     : node_(node),
       store_(store),
       options_(std::move(options)),

@@ -3,8 +3,8 @@
 
 #include <leasehold/base/result.h>
 #include <leasehold/kv/rocksdb/rocksdb_store.h>
-#include <leasehold/node/node.h>
-#include <leasehold/server/front/server_state.h>
+#include <leasehold/node/group.h>
+#include <leasehold/server/front/backup_calls.h>
 
 #include <atomic>
 #include <cstddef>
@@ -40,7 +40,7 @@ class Backups {
   };
 
   /// `node` and `store` outlive it. Removes the remains of interrupted backups.
-  Backups(node::Node& node, kv::RocksdbStore& store, Options options);
+  Backups(node::Group& node, kv::RocksdbStore& store, Options options);
   ~Backups();
   Backups(const Backups&) = delete;
   Backups& operator=(const Backups&) = delete;
@@ -75,7 +75,7 @@ class Backups {
                              const std::string& fresh, const std::string& path);
   void remove_leftovers() const;
 
-  node::Node& node_;
+  node::Group& node_;
   kv::RocksdbStore& store_;
   const Options options_;
   const std::string folder_;

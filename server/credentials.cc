@@ -74,7 +74,7 @@ Result<std::string> Credentials::read_again() {
   if (!clients) return clients.error();
   auto text = describe(security);
   if (!text) return text.error();
-  if (auto peers = node_.set_peer_security(security); !peers) return peers.error();
+  if (auto peers = protect_peers_(security); !peers) return peers.error();
   state_.client_tls.replace(fresh.server.client_tls, std::move(clients).value());
   now_ = security;
   show(fresh);

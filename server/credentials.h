@@ -2,14 +2,15 @@
 #pragma once
 
 #include <leasehold/base/result.h>
-#include <leasehold/node/node.h>
 #include <leasehold/server/front/server_state.h>
 #include <leasehold/server/settings.h>
 #include <leasehold/tls/context.h>
 
 #include <chrono>
+#include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 
 namespace leasehold::server {
 
@@ -18,9 +19,13 @@ class Credentials {
   /// Of the client port; null without a certificate. Errors: those of tls::Context.
   static Result<tls::ContextPtr> load_for_clients(const ServeSettings& settings);
 
-  /// All outlive it.
-  Credentials(const ServeSettings& settings, node::Node& node, ServerState& state)
-      : settings_(settings), node_(node), state_(state), now_(settings.node.peer_security) {}
+  /// `protect_peers` does so by node::Node::set_peer_security() or node::Host's. All outlive this.
+  using ProtectPeers = std::function<Result<void>(const net::PeerSecurity&)>;
+  Credentials(const ServeSettings& settings, ProtectPeers protect_peers, ServerState& state)
+      : settings_(settings),
+        protect_peers_(std::move(protect_peers)),
+        state_(state),
+        now_(settings.node.peer_security) {}
 
   /// Reads the settings file and all certificates and keys again, for both ports: what is wrong
   /// with one leaves everything as it was. Of the settings, those of the protection of peers, the
@@ -37,7 +42,7 @@ class Credentials {
   void show(const ServeSettings& settings);
 
   const ServeSettings& settings_;
-  node::Node& node_;
+  const ProtectPeers protect_peers_;
   ServerState& state_;
   std::mutex mutex_;       ///< one reload at a time
   net::PeerSecurity now_;  ///< in force; guarded by mutex_

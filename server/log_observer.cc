@@ -3,8 +3,10 @@
 #include <leasehold/server/log_observer.h>
 #include <leasehold/server/settings.h>
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <string>
 #include <variant>
 
 namespace leasehold::server {
@@ -22,7 +24,9 @@ const char* reason_text(raft::RoleChangeReason reason) {
     case raft::RoleChangeReason::higher_term: return "a higher term was learned";
     case raft::RoleChangeReason::leader_appeared: return "another node leads";
     case raft::RoleChangeReason::quorum_lost: return "no quorum answered for a whole lease";
-    case raft::RoleChangeReason::disk_stalled: return "the disk does not answer";
+    case raft::RoleChangeReason::disk_stalled:
+    case raft::RoleChangeReason::process_stalled: return "the disk does not answer";
+    case raft::RoleChangeReason::machine_stalled: return "the store makes no progress";
     case raft::RoleChangeReason::election_lost: return "a quorum did not vote for this node";
     case raft::RoleChangeReason::transfer:
       return "the leader transfers the leadership to this node";
@@ -49,78 +53,74 @@ const char* vote_word(bool pre_vote) {
 
 /// One line for each kind of event.
 struct Line {
-  std::uint64_t term;
+  std::string at;  ///< "term 3", or "group 2, term 3"
 
   void operator()(const raft::RoleChanged& e) const {
     const bool leads = e.to == raft::Role::leader || e.from == raft::Role::leader;
-    spdlog::log(leads ? spdlog::level::info : spdlog::level::debug, "term {}: {} -> {}: {}", term,
+    spdlog::log(leads ? spdlog::level::info : spdlog::level::debug, "{}: {} -> {}: {}", at,
                 role_name(e.from), role_name(e.to), reason_text(e.reason));
   }
   void operator()(const raft::LeaderKnown& e) const {
-    spdlog::info("term {}: node {} leads", term, e.leader.value());
+    spdlog::info("{}: node {} leads", at, e.leader.value());
   }
   void operator()(const raft::VoteGranted& e) const {
-    spdlog::debug("term {}: {} for node {}", term, vote_word(e.pre_vote), e.candidate.value());
+    spdlog::debug("{}: {} for node {}", at, vote_word(e.pre_vote), e.candidate.value());
   }
   void operator()(const raft::VoteRefused& e) const {
-    spdlog::debug("term {}: no {} for node {}: {}", term, vote_word(e.pre_vote),
-                  e.candidate.value(), refusal_text(e.reason));
+    spdlog::debug("{}: no {} for node {}: {}", at, vote_word(e.pre_vote), e.candidate.value(),
+                  refusal_text(e.reason));
   }
   void operator()(const raft::PromiseGiven& e) const {
-    spdlog::debug("term {}: promise to node {}", term, e.holder.value());
+    spdlog::debug("{}: promise to node {}", at, e.holder.value());
   }
   void operator()(const raft::HolderEnded& e) const {
-    spdlog::info("term {}: the process of node {} has ended, and the promise to it with it", term,
+    spdlog::info("{}: the process of node {} has ended, and the promise to it with it", at,
                  e.holder.id.value());
   }
-  void operator()(const raft::LeaseGained&) const {
-    spdlog::info("term {}: holds the lease", term);
-  }
-  void operator()(const raft::LeaseLost&) const {
-    spdlog::info("term {}: gave the lease up", term);
-  }
+  void operator()(const raft::LeaseGained&) const { spdlog::info("{}: holds the lease", at); }
+  void operator()(const raft::LeaseLost&) const { spdlog::info("{}: gave the lease up", at); }
   void operator()(const raft::SettingsDiffer& e) const {
-    spdlog::warn("term {}: node {} has --lease {}, which is not this node's: make them equal", term,
+    spdlog::warn("{}: node {} has --lease {}, which is not this node's: make them equal", at,
                  e.peer.value(), format_duration(e.theirs));
   }
   void operator()(const raft::SettingsChanged& e) const {
     const lease::Timing& t = e.settings.timing;
     spdlog::info(
-        "term {}: the group's settings (entry {}): lease {}, heartbeat {}, clock drift {} ppm, "
+        "{}: the group's settings (entry {}): lease {}, heartbeat {}, clock drift {} ppm, "
         "margin {}, round trip {}, election timeout {}, lease reads {}",
-        term, e.index.value(), format_duration(t.lease), format_duration(t.heartbeat),
+        at, e.index.value(), format_duration(t.lease), format_duration(t.heartbeat),
         t.max_clock_drift_ppm, format_duration(t.margin), format_duration(t.max_round_trip),
         format_duration(t.election_timeout), e.settings.lease_reads ? "on" : "off");
   }
   void operator()(const raft::LogCut& e) const {
-    spdlog::debug("term {}: the log is cut up to entry {}", term, e.to.value());
+    spdlog::debug("{}: the log is cut up to entry {}", at, e.to.value());
   }
   void operator()(const raft::SnapshotSending& e) const {
-    spdlog::info("term {}: node {} needs entries that are cut off: it is sent a snapshot", term,
+    spdlog::info("{}: node {} needs entries that are cut off: it is sent a snapshot", at,
                  e.peer.value());
   }
   void operator()(const raft::SnapshotInstalled& e) const {
-    spdlog::info("term {}: a snapshot up to entry {} takes the place of the log", term,
+    spdlog::info("{}: a snapshot up to entry {} takes the place of the log", at,
                  e.last.index.value());
   }
   void operator()(const raft::TransferStarted& e) const {
-    spdlog::info("term {}: transfers the leadership to node {}", term, e.target.value());
+    spdlog::info("{}: transfers the leadership to node {}", at, e.target.value());
   }
   void operator()(const raft::TokenIssued& e) const {
-    spdlog::info("term {}: gave the lease up, node {} may campaign", term, e.target.value());
+    spdlog::info("{}: gave the lease up, node {} may campaign", at, e.target.value());
   }
   void operator()(const raft::TokenUnused& e) const {
-    spdlog::debug("term {}: cannot use a transfer by node {}", term, e.issuer.value());
+    spdlog::debug("{}: cannot use a transfer by node {}", at, e.issuer.value());
   }
   void operator()(const raft::TransferEnded& e) const {
     switch (e.outcome) {
       case raft::TransferOutcome::left_role: return;
       case raft::TransferOutcome::target_behind:
-        spdlog::warn("term {}: node {} did not catch up in time: this node leads on", term,
+        spdlog::warn("{}: node {} did not catch up in time: this node leads on", at,
                      e.target.value());
         return;
       case raft::TransferOutcome::not_elected:
-        spdlog::warn("term {}: node {} was not elected in time: this node leads on", term,
+        spdlog::warn("{}: node {} was not elected in time: this node leads on", at,
                      e.target.value());
         return;
     }
@@ -128,11 +128,11 @@ struct Line {
   }
   void operator()(const raft::MembershipChanged& e) const {
     if (e.outgoing_voters != 0) {
-      spdlog::info("term {}: entry {} changes the members: {} voters, {} before, {} learners", term,
+      spdlog::info("{}: entry {} changes the members: {} voters, {} before, {} learners", at,
                    e.index.value(), e.voters, e.outgoing_voters, e.learners);
     } else {
-      spdlog::info("term {}: members of entry {}: {} voters, {} learners", term, e.index.value(),
-                   e.voters, e.learners);
+      spdlog::info("{}: members of entry {}: {} voters, {} learners", at, e.index.value(), e.voters,
+                   e.learners);
     }
   }
   void operator()(const raft::ProtocolViolation& e) const {
@@ -142,25 +142,28 @@ struct Line {
         e.peer.value(), text_of(e.what), e.count);
   }
   void operator()(const raft::MembershipCommitted& e) const {
-    spdlog::info("term {}: the members of entry {} are committed", term, e.index.value());
+    spdlog::info("{}: the members of entry {} are committed", at, e.index.value());
   }
 };
 
 }  // namespace
 
 void LogObserver::on_change(const replica::Change& change) {
+  if (const auto* members = std::get_if<replica::MembershipChange>(&change)) {
+    if (named_) named_(members->membership);
+  }
   const auto* leadership = std::get_if<replica::LeadershipChange>(&change);
   if (leadership == nullptr) return;
   leader_known_.store(leadership->leader != raft::kNobody, std::memory_order_relaxed);
 }
 
 void LogObserver::on_event(const raft::Event& event) {
-  std::visit(Line{event.term.value()}, event.what);
+  std::visit(Line{fmt::format("{}term {}", prefix_, event.term.value())}, event.what);
 }
 
 void LogObserver::on_notice(const std::string& text) {
   // It may contain text that strangers sent: it is data, not a format.
-  spdlog::info("{}", text);
+  spdlog::info("{}{}", prefix_, text);
 }
 
 }  // namespace leasehold::server

@@ -4,7 +4,9 @@
 #include <leasehold/replica/observer.h>
 
 #include <atomic>
+#include <functional>
 #include <string>
+#include <utility>
 
 namespace leasehold::server {
 
@@ -12,6 +14,11 @@ namespace leasehold::server {
 /// the node's thread and must not wait for a terminal.
 class LogObserver final : public replica::Observer {
  public:
+  /// `prefix`: before each line, as "group 2, ".
+  /// `named`: takes each membership of the group. On the node's thread; may be empty.
+  using Named = std::function<void(const raft::Membership& membership)>;
+  explicit LogObserver(std::string prefix = {}, Named named = {})
+      : prefix_(std::move(prefix)), named_(std::move(named)) {}
   void on_change(const replica::Change& change) override;
   void on_event(const raft::Event& event) override;
   void on_notice(const std::string& text) override;
@@ -20,6 +27,8 @@ class LogObserver final : public replica::Observer {
   const std::atomic<bool>& leader_known() const { return leader_known_; }
 
  private:
+  const std::string prefix_;
+  const Named named_;
   std::atomic<bool> leader_known_{false};
 };
 

@@ -80,6 +80,14 @@ Result<void> check_together(ServeSettings& settings) {
   if (!node.join.empty() && node.listen.empty()) {
     return invalid("--join needs --peer-listen: where the members of the group reach this node");
   }
+  if (settings.groups > 1 && node.peers.empty() &&
+      (node.join.empty() || settings.join_hosts.size() != node.join.size())) {
+    return invalid(
+        "--groups goes with --peers, or with --join and all nodes as ID=HOST:PORT, at every start");
+  }
+  if (settings.groups > 1 && node.witness) {
+    return invalid("--groups goes without --witness: a witness has one group");
+  }
   const bool used = has_log(settings.data_dir);
   if (node.peers.empty() && node.join.empty() && !used) {
     return invalid(
@@ -110,6 +118,7 @@ void describe(ServeSettings& settings) {
       {"save", ""},
       {"id", std::to_string(settings.node.id.value())},
       {"data-dir", settings.data_dir},
+      {"groups", std::to_string(settings.groups)},
       {"cluster", settings.node.cluster},
       {"peer-protection", net::name_of(settings.node.peer_security.dial)},
       {"client-tls", client_tls_name(settings.server.client_tls)},

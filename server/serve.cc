@@ -1,19 +1,14 @@
-#include <leasehold/kv/local/lease_watch.h>
-#include <leasehold/kv/memory_store.h>
-#include <leasehold/kv/rocksdb/rocksdb_store.h>
 #include <leasehold/node/machine_clock.h>
 #include <leasehold/node/node_identity.h>
-#include <leasehold/server/backup.h>
 #include <leasehold/server/commands/command_table.h>
 #include <leasehold/server/commands/report.h>
 #include <leasehold/server/credentials.h>
+#include <leasehold/server/failure.h>
 #include <leasehold/server/front/tcp_front.h>
-#include <leasehold/server/log_observer.h>
 #include <leasehold/server/log_text.h>
+#include <leasehold/server/replicas.h>
 #include <leasehold/server/serve.h>
-#include <leasehold/server/session_watch.h>
 #include <leasehold/server/start_watch.h>
-#include <leasehold/server/state_watch.h>
 #include <leasehold/server/terminal.h>
 #include <leasehold/storage/private_folder.h>
 
@@ -123,23 +118,6 @@ void end_at_the_next_signal() {
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
-/// The first failure that the node or its store reports. Any thread.
-class Failure {
- public:
-  void set(Error error) {
-    const std::lock_guard lock(mutex_);
-    if (!error_) error_ = std::move(error);
-  }
-  std::optional<Error> get() const {
-    const std::lock_guard lock(mutex_);
-    return error_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::optional<Error> error_;
-};
-
 const char* name_of(int signal) {
   return signal == SIGTERM ? "SIGTERM" : "SIGINT";
 }
@@ -176,9 +154,8 @@ Result<std::unique_ptr<node::MachineClock>> open_clock(const ServeSettings& sett
   return std::make_unique<node::MachineClock>(std::move(marker).value());
 }
 
-node::NodeOptions node_options(const ServeSettings& settings, std::uint64_t cluster_id) {
+node::NodeOptions node_options(const ServeSettings& settings) {
   node::NodeOptions options = settings.node;
-  options.cluster_id = cluster_id;
   options.limits.cache_bytes_max = kEntryCacheBytes;
   if (settings.deputy != "on") {
     if (settings.deputy != "off") options.deputy = settings.deputy;
@@ -227,13 +204,8 @@ raft::NodeId full_member(const node::NodeStatus& status) {
   return found;
 }
 
-void tell_of_expired(std::size_t ended) {
-  spdlog::info("{} lease{} ended: nobody has renewed {} in time", ended, ended == 1 ? "" : "s",
-               ended == 1 ? "it" : "them");
-}
-
 /// Asks for the newest users, until it has them; so that hardly any client has to wait for them.
-void learn_users(node::Node& node, ServerState& state) {
+void learn_users(node::Group& node, ServerState& state) {
   if (state.users_known.load() || state.asking_for_users.exchange(true)) return;
   node.read(raft::ReadMode::quorum, state.options.command_timeout,
             [&state](const replica::ReadResult& result) {
@@ -243,11 +215,11 @@ void learn_users(node::Node& node, ServerState& state) {
 }
 
 /// Waits for a signal, and returns it, or for a failure: 0.
-int watch(node::Node& node, const LogObserver& observer, SessionWatch sessions,
-          kv::LeaseWatch leases, Credentials& credentials, std::optional<StateWatch>& states,
-          ServerState& state, const Failure& failure) {
+int watch(Replicas& replicas, Credentials& credentials, ServerState& state,
+          const Failure& failure) {
+  node::Group& home = replicas.home();
   const sigset_t signals = awaited_signals();
-  StartWatch start(node, observer.leader_known(),
+  StartWatch start(home, replicas.leader_known(),
                    [](const std::string& text) { spdlog::info("{}", text); });
   for (;;) {
     const int signal = sigtimedwait(&signals, nullptr, &kWatchInterval);
@@ -259,20 +231,23 @@ int watch(node::Node& node, const LogObserver& observer, SessionWatch sessions,
     if (has_failed(failure)) return 0;
     credentials.look();
     start.look();
-    sessions.look();
-    leases.look();
-    if (states) states->look();
-    learn_users(node, state);
+    replicas.look();
+    learn_users(home, state);
     if (!state.options.witness) continue;
-    node.status([&state](const node::NodeStatus& status) {
+    home.status([&state](const node::NodeStatus& status) {
       state.full_member.store(full_member(status).value(), std::memory_order_relaxed);
     });
   }
 }
 
-std::string drain_text(const node::DrainResult& result, raft::NodeId self) {
-  std::string out = result.complete ? "" : "the time is over; ";
-  if (result.waiting > 0) out += fmt::format("{} calls still wait; ", result.waiting);
+std::string drain_text(const Replicas::Drained& drained, raft::NodeId self) {
+  std::string out = drained.incomplete == 0 ? "" : "the time is over; ";
+  if (drained.waiting > 0) out += fmt::format("{} calls still wait; ", drained.waiting);
+  if (drained.groups > 1) {
+    return out + fmt::format("{} leaderships transferred; this node leads {} of {} groups",
+                             drained.transferred, drained.led_here, drained.groups);
+  }
+  const node::DrainResult& result = drained.home;
   if (result.leader == self) return out + "this node leads, and no other could follow";
   if (result.leader == raft::kNobody) return out + "no leader is known";
   return fmt::format("{}{}node {} leads", out, result.transferred ? "leadership transferred: " : "",
@@ -281,16 +256,16 @@ std::string drain_text(const node::DrainResult& result, raft::NodeId self) {
 
 /// Answers the requests in flight, transfers the leadership and refuses further requests: within
 /// the time limit, and until another signal or a failure. False: a failure.
-bool drain(node::Node& node, const ServeSettings& settings, const ServerState& state,
+bool drain(Replicas& replicas, const ServeSettings& settings, const ServerState& state,
            const Failure& failure) {
   using Clock = std::chrono::steady_clock;
   const auto begun = Clock::now();
   const auto told = begun + std::min<lease::Duration>(kRefusing, settings.drain_timeout);
   // The completion may come after the return: it only touches what it owns.
-  const auto ended = std::make_shared<std::promise<node::DrainResult>>();
-  std::future<node::DrainResult> end = ended->get_future();
-  node.drain(settings.drain_timeout,
-             [ended](node::DrainResult result) { ended->set_value(result); });
+  const auto ended = std::make_shared<std::promise<Replicas::Drained>>();
+  std::future<Replicas::Drained> end = ended->get_future();
+  replicas.drain(settings.drain_timeout,
+                 [ended](const Replicas::Drained& drained) { ended->set_value(drained); });
   const sigset_t signals = ending_signals();
   for (;;) {
     if (end.valid() && end.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
@@ -306,71 +281,6 @@ bool drain(node::Node& node, const ServeSettings& settings, const ServerState& s
     }
     if (has_failed(failure)) return false;
   }
-}
-
-/// What a node serves.
-struct OpenStore {
-  std::unique_ptr<kv::Store> store;
-  kv::RocksdbStore* on_disk = nullptr;  ///< the same; null at a witness
-};
-
-/// Into `opened`, which outlives the node. `running` is set once there is one.
-Result<replica::StateMachine*> open_store(const ServeSettings& settings, std::uint64_t cluster_id,
-                                          Failure& failure, std::atomic<node::Node*>& running,
-                                          OpenStore& opened) {
-  kv::RocksdbStore::Options store_options;
-  store_options.dir = settings.data_dir + "/state";
-  if (settings.node.witness) {
-    if (std::filesystem::exists(store_options.dir)) {
-      return Error{ErrorCode::invalid_argument,
-                   store_options.dir +
-                       " is there: this directory is of a member with a state, which cannot become "
-                       "a witness. Remove it from the group, and start a witness with an empty "
-                       "directory"};
-    }
-    // No command is ever applied to it, and no client can read it.
-    opened = {std::make_unique<kv::MemoryStore>(), nullptr};
-    return opened.store.get();
-  }
-  store_options.cluster_id = cluster_id;
-  store_options.id = settings.node.id;
-  store_options.events = settings.events;
-  store_options.on_failure = [&failure](Error error) { failure.set(std::move(error)); };
-  store_options.on_full = [dir = store_options.dir, &running](bool full) {
-    if (node::Node* const node = running.load()) node->machine_space(full);
-    if (full) {
-      spdlog::warn("the store found no space in {}: what is committed waits; free some space", dir);
-    } else {
-      spdlog::info("the disk of {} has space again", dir);
-    }
-  };
-  auto store = kv::RocksdbStore::open(std::move(store_options));
-  if (!store) return store.error();
-  opened.on_disk = store.value().get();
-  opened.store = std::move(store).value();
-  return opened.store.get();
-}
-
-Backups::Options backup_options(const ServeSettings& settings) {
-  Backups::Options options;
-  options.data_dir = settings.data_dir;
-  options.cluster = settings.node.cluster;
-  options.id = settings.node.id;
-  options.timeout = settings.server.command_timeout;
-  if (!settings.server.lease_reads) options.mode = raft::ReadMode::quorum;
-  options.backups_max = settings.backups_max;
-  options.notice = [](const std::string& text) { spdlog::info("{}", text); };
-  return options;
-}
-
-StateWatch::Options state_watch_options(const ServeSettings& settings) {
-  StateWatch::Options options;
-  options.id = settings.node.id;
-  options.data_dir = settings.data_dir;
-  options.compare_interval = settings.compare_interval;
-  options.scrub_interval = settings.scrub_interval;
-  options.timeout = settings.server.command_timeout;
-  return options;
 }
 
 Result<void> make_data_dir(const ServeSettings& settings) {
@@ -392,81 +302,58 @@ Result<void> make_data_dir(const ServeSettings& settings) {
   return {};
 }
 
-void offer_backups(ServerState& state, Backups& backups) {
-  state.options.backup = [&backups](std::string_view name, bool stale, const Backups::Done& done) {
-    backups.start(name, stale, done);
-  };
-  state.options.read_backup = [&backups](std::string_view name, std::uint64_t offset) {
-    return backups.read(name, offset);
-  };
-  state.options.backup_progress = [&backups] { return backups.progress(); };
-}
-
 Result<int> serve(const ServeSettings& settings) {
   if (const auto made = make_data_dir(settings); !made) return made.error();
-  const auto cluster_id = find_cluster_id(settings.node);
-  if (!cluster_id) return cluster_id.error();
-  if (!cluster_id.value()) return 0;
-  Failure failure;
-  std::atomic<node::Node*> running{nullptr};
-  OpenStore opened;
-  const node::NodeOptions options = node_options(settings, *cluster_id.value());
-  auto clock = open_clock(settings);
-  if (!clock) return clock.error();
-  LogObserver observer;
-  auto node = node::Node::open(
-      options, [&] { return open_store(settings, *cluster_id.value(), failure, running, opened); },
-      *clock.value(), observer);
-  if (!node) return node.error();
-  kv::Store& store = *opened.store;
-  kv::RocksdbStore* const on_disk = opened.on_disk;
-  running.store(node.value().get());
-  node.value()->on_failure([&failure](Error error) { failure.set(std::move(error)); });
-
+  node::NodeOptions options = node_options(settings);
+  if (settings.groups == 1) {
+    const auto cluster_id = find_cluster_id(settings.node);
+    if (!cluster_id) return cluster_id.error();
+    if (!cluster_id.value()) return 0;
+    options.cluster_id = *cluster_id.value();
+  }
   auto context = Credentials::load_for_clients(settings);
   if (!context) return context.error();
   ServerState state(settings.server, command_table(), std::move(context).value());
   state.options.notice = [](const std::string& text) { spdlog::warn("{}", text); };
   // A witness has no users.
   state.users_known = state.options.witness;
-  std::optional<Backups> backups;
-  if (on_disk != nullptr) {
-    offer_backups(state, backups.emplace(*node.value(), *on_disk, backup_options(settings)));
-  }
-  kv::LeaseKeeper keeper(*clock.value(),
-                         [&store](std::uint64_t cursor) { return store.lease_changes(cursor); });
-  state.lease_keeper = &keeper;
-  Credentials credentials(settings, *node.value(), state);
+  Failure failure;
+  auto clock = open_clock(settings);
+  if (!clock) return clock.error();
+  auto opened = Replicas::open(settings, options, *clock.value(), failure);
+  if (!opened) return opened.error();
+  Replicas& replicas = *opened.value();
+
+  replicas.begin(state);
+  const ServedGroups groups = replicas.served();
+  Credentials credentials(
+      settings, [&replicas](const auto& fresh) { return replicas.set_peer_security(fresh); },
+      state);
   state.options.reload = [&credentials] { return credentials.reload(); };
-  std::optional<StateWatch> states;
-  if (on_disk) states.emplace(*node.value(), *on_disk, state, state_watch_options(settings));
-  auto front = TcpFront::open(settings.listen, *node.value(), store, state);
+  if (groups.many()) {
+    state.options.add_host = [&replicas](raft::NodeId node, const std::string& address) {
+      return replicas.add_host({node, address});
+    };
+  }
+  auto front = TcpFront::open(settings.listen, groups, state);
   if (!front) return front.error();
   spdlog::info("leasehold {}: clients on {} (port {}), data in {}", kVersion, settings.listen,
                front.value()->port(), settings.data_dir);
 
-  const int signal =
-      watch(*node.value(), observer,
-            SessionWatch(*node.value(), store, settings.session_idle_max,
-                         settings.server.command_timeout),
-            kv::LeaseWatch(*node.value(), keeper, settings.server.command_timeout, tell_of_expired),
-            credentials, states, state, failure);
+  const int signal = watch(replicas, credentials, state, failure);
   front.value()->close_door();
   state.draining = true;
   bool good = signal > 0;
   if (good && settings.drain_timeout > lease::Duration(0)) {
     spdlog::info("{}: draining for {} at most; no new clients, no new commands", name_of(signal),
                  format_duration(settings.drain_timeout));
-    good = drain(*node.value(), settings, state, failure);
+    good = drain(replicas, settings, state, failure);
   }
   if (good) spdlog::info("stopping: {}", name_of(signal));
   end_at_the_next_signal();
-  if (on_disk != nullptr) on_disk->interrupt();  // or a full disk would hold the apply thread
   // Clients are refused until the last moment: a request that is left unread would end in a broken
   // connection, and its client could not know whether it was executed.
-  node.value()->stop();
-  if (states) states->stop();
-  if (backups) backups->stop();
+  replicas.stop();
   front.value()->stop();
   return good ? 0 : status_of(failure);
 }

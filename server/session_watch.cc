@@ -18,7 +18,7 @@ constexpr std::size_t kProposedMax = 256;
 
 }  // namespace
 
-SessionWatch::SessionWatch(node::Node& node, const kv::Store& store, lease::Duration idle_max,
+SessionWatch::SessionWatch(node::Group& node, const kv::Store& store, lease::Duration idle_max,
                            lease::Duration timeout)
     : node_(node),
       store_(store),

@@ -3,7 +3,7 @@
 
 #include <leasehold/kv/local/expiry_rounds.h>
 #include <leasehold/kv/store.h>
-#include <leasehold/node/node.h>
+#include <leasehold/node/group.h>
 #include <leasehold/replica/session_expiry.h>
 
 namespace leasehold::server {
@@ -13,7 +13,7 @@ namespace leasehold::server {
 class SessionWatch {
  public:
   /// `idle_max`: a second at least. `timeout`: of a proposal.
-  SessionWatch(node::Node& node, const kv::Store& store, lease::Duration idle_max,
+  SessionWatch(node::Group& node, const kv::Store& store, lease::Duration idle_max,
                lease::Duration timeout);
   /// Does nothing most of the time: it looks at the sessions eight times within idle_max, and every
   /// five seconds at least.
@@ -22,7 +22,7 @@ class SessionWatch {
  private:
   void propose(const std::vector<replica::SessionExpiry::Idle>& due);
 
-  node::Node& node_;
+  node::Group& node_;
   const kv::Store& store_;
   const lease::Duration idle_max_;
   kv::ExpiryRounds rounds_;

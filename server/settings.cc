@@ -1,5 +1,6 @@
 #include <leasehold/server/front/words.h>
 #include <leasehold/server/security_settings.h>
+#include <leasehold/server/setting_words.h>
 #include <leasehold/server/settings.h>
 
 #include <fmt/format.h>
@@ -9,35 +10,13 @@
 #include <iterator>
 #include <limits>
 #include <set>
+#include <type_traits>
 
 namespace leasehold::server {
 namespace {
 
 constexpr std::uint64_t kWatchHistoryMin = 64U << 10U;
 constexpr std::uint64_t kClientMemoryMin = 64U << 20U;  // a few requests of the largest size
-
-bool all_digits(std::string_view text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t low, std::uint64_t high) {
-  std::uint64_t value = 0;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (!all_digits(text) || result.ec != std::errc() || value < low || value > high) {
-    return invalid(fmt::format("{} is not a number from {} to {}", quoted(text), low, high));
-  }
-  return value;
-}
-
-Result<void> check_address(std::string_view text, std::uint64_t lowest_port) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos || colon == 0 ||
-      !parse_number(text.substr(colon + 1), lowest_port, 65535)) {
-    return invalid(quoted(text) + " is not an address: write host:port, as in 127.0.0.1:7201");
-  }
-  return {};
-}
 
 template <lease::Duration lease::Timing::*member>
 Result<void> set_timing(ServeSettings& settings, const std::string& text) {
@@ -48,7 +27,7 @@ Result<void> set_timing(ServeSettings& settings, const std::string& text) {
 }
 
 Result<void> set_id(ServeSettings& settings, const std::string& text) {
-  const auto id = parse_number(text, 1, std::numeric_limits<std::uint32_t>::max());
+  const auto id = parse_number(text, 1, kNodeMax);
   if (!id) return id.error();
   settings.node.id = raft::NodeId(id.value());
   return {};
@@ -71,7 +50,13 @@ Result<void> set_join(ServeSettings& settings, const std::string& text) {
   std::string_view rest = text;
   while (true) {
     const std::size_t comma = rest.find(',');
-    const std::string address(rest.substr(0, comma));
+    std::string address(rest.substr(0, comma));
+    if (const std::size_t equals = address.find('='); equals != std::string::npos) {
+      auto peer = parse_peers(address);
+      if (!peer) return peer.error();
+      settings.join_hosts.push_back(peer.value().front());
+      address.erase(0, equals + 1);
+    }
     if (auto checked = check_address(address, 1); !checked) return checked;
     settings.node.join.push_back(address);
     if (comma == std::string_view::npos) return {};
@@ -130,20 +115,15 @@ template <auto kMember, std::uint64_t kLow, std::uint64_t kHigh>
 Result<void> set_count(ServeSettings& settings, const std::string& text) {
   const auto count = parse_number(text, kLow, kHigh);
   if (!count) return count.error();
-  settings.server.*kMember = count.value();
+  constexpr bool kOfServer = std::is_invocable_v<decltype(kMember), ServerOptions&>;
+  if constexpr (kOfServer) settings.server.*kMember = count.value();
+  if constexpr (!kOfServer) settings.*kMember = count.value();
   return {};
 }
 
 Result<void> set_protected_mode(ServeSettings& settings, const std::string& text) {
   if (text != "yes" && text != "no") return invalid(quoted(text) + " is neither yes nor no");
   settings.server.protected_mode = text == "yes";
-  return {};
-}
-
-Result<void> set_backups_max(ServeSettings& settings, const std::string& text) {
-  const auto count = parse_number(text, 1, 1'000'000);
-  if (!count) return count.error();
-  settings.backups_max = count.value();
   return {};
 }
 
@@ -227,8 +207,7 @@ Result<void> set_preferred_leaders(ServeSettings& settings, const std::string& t
   wanted.clear();
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
-    const auto id = parse_number(std::string_view(text).substr(begin, end - begin), 1,
-                                 std::numeric_limits<std::uint32_t>::max());
+    const auto id = parse_number(std::string_view(text).substr(begin, end - begin), 1, kNodeMax);
     if (!id) return id.error();
     if (std::find(wanted.begin(), wanted.end(), raft::NodeId(id.value())) != wanted.end()) {
       return invalid(fmt::format("node {} is named twice", id.value()));
@@ -321,8 +300,12 @@ const SettingSpec kSettings[] = {
      set_peers},
     {"join", "HOST:PORT,...", "",
      "Instead of --peers, for a node to be added to a running group: peer addresses of some "
-     "members",
+     "members; with --groups of all nodes, as ID=HOST:PORT",
      set_join},
+    {"groups", "N", "1",
+     "Groups that share the keys, by their slots; the same on every node and at every start. More "
+     "than one need --peers, or --join, at each start",
+     set_count<&ServeSettings::groups, 1, 1024>},
     {"witness", "on|off", "off",
      "on, with --join: this member votes and keeps the log, but no state: it answers "
      "neither reads nor writes. Add it with leasehold member add --witness",
@@ -422,7 +405,7 @@ const SettingSpec kSettings[] = {
      "byte; 0s: never",
      set_first_request_timeout},
     {"backups-max", "N", "100", "Most backups in the data directory; more are refused",
-     set_backups_max},
+     set_count<&ServeSettings::backups_max, 1, 1'000'000>},
     {"client-addresses", "ID=HOST:PORT,...", "",
      "Client address of each node, for cluster-aware clients (CLUSTER SLOTS, ROLE); without it "
      "each node names only itself",
@@ -463,34 +446,6 @@ const SettingSpec kSettings[] = {
 };
 
 }  // namespace
-
-Result<std::vector<node::Peer>> parse_peers(std::string_view text) {
-  std::vector<node::Peer> peers;
-  std::set<std::uint64_t> ids;
-  std::set<std::string> addresses;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    const std::string_view part = text.substr(0, comma);
-    const std::size_t equals = part.find('=');
-    if (equals == std::string_view::npos) {
-      return invalid(quoted(part) + " is not a peer: write id=host:port, as in 1=127.0.0.1:7101");
-    }
-    const auto id =
-        parse_number(part.substr(0, equals), 1, std::numeric_limits<std::uint32_t>::max());
-    if (!id) return id.error();
-    const std::string address(part.substr(equals + 1));
-    if (auto checked = check_address(address, 1); !checked) return checked.error();
-    if (!ids.insert(id.value()).second) {
-      return invalid(fmt::format("the peer {} is named twice", id.value()));
-    }
-    if (!addresses.insert(address).second) {
-      return invalid("two peers have the address " + address);
-    }
-    peers.push_back({raft::NodeId(id.value()), address});
-    if (comma == std::string_view::npos) return peers;
-    text.remove_prefix(comma + 1);
-  }
-}
 
 const std::vector<SettingSpec>& setting_specs() {
   static const std::vector<SettingSpec> specs(std::begin(kSettings), std::end(kSettings));

@@ -99,7 +99,7 @@ struct StartWatch::Said {
   }
 };
 
-StartWatch::StartWatch(node::Node& node, const std::atomic<bool>& leader_known, Say say)
+StartWatch::StartWatch(node::Group& node, const std::atomic<bool>& leader_known, Say say)
     : node_(node), leader_known_(leader_known), said_(std::make_shared<Said>()) {
   said_->out = std::move(say);
 }

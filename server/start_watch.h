@@ -1,7 +1,7 @@
 // Says what a node is waiting for, while it cannot serve.
 #pragma once
 
-#include <leasehold/node/node.h>
+#include <leasehold/node/group.h>
 
 #include <atomic>
 #include <chrono>
@@ -22,14 +22,14 @@ class StartWatch {
  public:
   using Say = std::function<void(const std::string&)>;
   /// `leader_known` is kept by the node's observer. `say` takes a sentence, on the node's thread.
-  StartWatch(node::Node& node, const std::atomic<bool>& leader_known, Say say);
+  StartWatch(node::Group& node, const std::atomic<bool>& leader_known, Say say);
   ~StartWatch();
   void look();
 
  private:
   struct Said;
 
-  node::Node& node_;
+  node::Group& node_;
   const std::atomic<bool>& leader_known_;
   std::shared_ptr<Said> said_;  ///< outlives this: an answer may come late
   std::chrono::steady_clock::time_point without_since_;

@@ -40,10 +40,11 @@ std::string list_of(const std::vector<raft::NodeId>& nodes) {
 
 }  // namespace
 
-StateWatch::StateWatch(node::Node& node, kv::RocksdbStore& store, ServerState& state,
-                       Options options)
+StateWatch::StateWatch(node::Group& node, kv::RocksdbStore& store, StateHealth& health,
+                       ServerState& state, Options options)
     : node_(node),
       store_(store),
+      health_(health),
       state_(state),
       options_(std::move(options)),
       next_compare_(node.clock().now().promise + options_.compare_interval),
@@ -65,7 +66,7 @@ void StateWatch::stop() {
 
 void StateWatch::look() {
   look_at_trust();
-  if (state_.health.refuses.load()) return;
+  if (health_.refuses.load()) return;
   const raft::PromiseInstant now = node_.clock().now().promise;
   if (options_.compare_interval > lease::Duration(0)) compare(now);
   report();
@@ -77,8 +78,8 @@ void StateWatch::look() {
 /// The store says by itself that it is not trusted: after a restart, and while it is rebuilt.
 void StateWatch::look_at_trust() {
   const std::string why = store_.distrusted();
-  if (why != state_.health.refused()) {
-    state_.health.set_refused(why);
+  if (why != health_.refused()) {
+    health_.set_refused(why);
     if (why.empty()) spdlog::info("this replica has been rebuilt and serves again");
   }
   if (!why.empty() && !store_.rebuilding()) stand_down(why);
@@ -89,8 +90,8 @@ void StateWatch::stand_down(const std::string& why) {
   spdlog::error(
       "this replica's state is not served any more: {}. It still stores the log and votes, "
       "but leads no more. To rebuild it: stop it, write a backup on another node (leasehold "
-      "backup), leasehold rebuild --data-dir {} --from that file, and start it",
-      why, options_.data_dir);
+      "backup), leasehold rebuild {} --from that file, and start it",
+      why, options_.rebuild);
   node_.drain(options_.timeout, [](const node::DrainResult&) {});
   // A client that watches would see the changes of a state that is not the group's.
   if (state_.clients_known != nullptr) state_.clients_known->kill({}, 0, [](std::size_t) {});
@@ -149,8 +150,8 @@ void StateWatch::judge() {
   const auto judged = store_.comparison().judge(options_.id, voters);
   using Verdict = kv::Comparison::Verdict;
   if (judged.verdict == Verdict::open) return;
-  if (state_.health.compared_index.exchange(judged.index.value()) != judged.index.value()) {
-    state_.health.compares.fetch_add(1);
+  if (health_.compared_index.exchange(judged.index.value()) != judged.index.value()) {
+    health_.compares.fetch_add(1);
   }
   if (judged.verdict == Verdict::differs) {
     store_.distrust(
@@ -172,7 +173,7 @@ void StateWatch::judge() {
 
 void StateWatch::warn(const std::string& text) {
   if (std::exchange(warned_, text) == text) return;
-  state_.health.set_warning(text);
+  health_.set_warning(text);
   if (!text.empty()) spdlog::error("{}", text);
 }
 
@@ -204,8 +205,8 @@ void StateWatch::run_scrubs() {
   static_cast<void>(::setpriority(PRIO_PROCESS, 0, kScrubNiceness));
   for (;;) {
     const auto begun = coarse_now();
-    if (!state_.health.refuses.load()) scrub();
-    if (!stopping_.load()) scrub_files();
+    if (!health_.refuses.load()) scrub();
+    if (!stopping_.load() && !options_.log_dir.empty()) scrub_files();
     const lease::Duration taken = coarse_now() - begun;
     if (!pause(std::max(kScrubLook, options_.scrub_interval / 2 - taken))) return;
   }
@@ -221,36 +222,35 @@ void StateWatch::scrub() {
       spdlog::warn("the scrub of the store ended: {}", found.error().message);
       return;
     }
-    state_.health.scrub_errors.fetch_add(1);
+    health_.scrub_errors.fetch_add(1);
     store_.distrust("the scrub found damage: " + found.error().message);
     return;
   }
   if (!found.value()) return;
   const kv::Scrubbed& scrubbed = *found.value();
-  state_.health.scrubbed_bytes.fetch_add(scrubbed.bytes);
-  state_.health.last_scrub.store(
-      std::chrono::duration_cast<std::chrono::seconds>(wall_now()).count());
-  state_.health.scrubs.fetch_add(1);
+  health_.scrubbed_bytes.fetch_add(scrubbed.bytes);
+  health_.last_scrub.store(std::chrono::duration_cast<std::chrono::seconds>(wall_now()).count());
+  health_.scrubs.fetch_add(1);
   if (scrubbed.kept != scrubbed.stored) damaged(scrubbed);
 }
 
 /// Reports the damage before it believes in it: if another replica has found the same, the program
 /// is wrong, and the group must not lose all its replicas to it.
 void StateWatch::damaged(const kv::Scrubbed& found) {
-  state_.health.scrub_errors.fetch_add(1);
+  health_.scrub_errors.fetch_add(1);
   const kv::StateReport own{options_.id, found.index, kv::kSumVersion, found.kept, found.stored};
   using Damage = kv::Comparison::Damage;
   Damage damage = Damage::unheard;
   while (damage == Damage::unheard) {
     if (const auto proposed = propose(kv::ReportState{own}); !proposed) {
-      state_.health.set_warning(fmt::format(
+      health_.set_warning(fmt::format(
           "the scrub found that its stored records are not those that were applied up to entry {}; "
           "they are served until the replicas can compare: {}",
           found.index.value(), proposed.error().message));
     }
     for (lease::Duration waited{0}; waited < kReportPause && damage == Damage::unheard;
          waited += kScrubLook) {
-      if (!pause(kScrubLook) || state_.health.refuses.load()) return;
+      if (!pause(kScrubLook) || health_.refuses.load()) return;
       damage = store_.comparison().damage(own);
     }
   }
@@ -264,13 +264,13 @@ void StateWatch::damaged(const kv::Scrubbed& found) {
       "the scrub found a difference at entry {} that another replica has found as well: this is a "
       "fault of the program and not of a disk. Please report it",
       found.index.value());
-  state_.health.set_warning(text);
+  health_.set_warning(text);
   spdlog::error("{}", text);
 }
 
 /// The log in its files.
 void StateWatch::scrub_files() {
-  const auto disk = storage::view_posix_disk(options_.data_dir + "/log");
+  const auto disk = storage::view_posix_disk(options_.log_dir);
   if (!disk) return spdlog::warn("the scrub of the log ended: {}", disk.error().message);
   std::uint64_t seen = 0;
   const auto checked = storage::check_segments(
@@ -278,12 +278,12 @@ void StateWatch::scrub_files() {
         return pause_after(seen += bytes, rate, began);
       });
   if (!checked) {
-    state_.health.scrub_errors.fetch_add(1);
+    health_.scrub_errors.fetch_add(1);
     const std::string text = fmt::format(
         "the scrub found damage in the log: {}. A restart would refuse it: leasehold snapshot cuts "
         "off what the store has made durable; else remove this node and add it again",
         checked.error().message);
-    state_.health.set_warning(text);
+    health_.set_warning(text);
     spdlog::error("{}", text);
   }
 }

@@ -3,8 +3,9 @@
 #pragma once
 
 #include <leasehold/kv/rocksdb/rocksdb_store.h>
-#include <leasehold/node/node.h>
+#include <leasehold/node/group.h>
 #include <leasehold/server/front/server_state.h>
+#include <leasehold/server/front/state_health.h>
 
 #include <atomic>
 #include <chrono>
@@ -25,14 +26,16 @@ class StateWatch {
  public:
   struct Options {
     raft::NodeId id;
-    std::string data_dir;
+    std::string log_dir;  ///< empty: another group of this process reads the log back
+    std::string rebuild;  ///< the flags by which `leasehold rebuild` finds the state
     lease::Duration compare_interval{};  ///< zero: never
     lease::Duration scrub_interval{};    ///< everything is read once in it; zero: never
     lease::Duration timeout{};           ///< of a proposal
   };
 
   /// All of them outlive it.
-  StateWatch(node::Node& node, kv::RocksdbStore& store, ServerState& state, Options options);
+  StateWatch(node::Group& node, kv::RocksdbStore& store, StateHealth& health, ServerState& state,
+             Options options);
   ~StateWatch();
   StateWatch(const StateWatch&) = delete;
   StateWatch& operator=(const StateWatch&) = delete;
@@ -66,8 +69,9 @@ class StateWatch {
   bool pause_after(std::uint64_t bytes, std::uint64_t pace, std::chrono::nanoseconds began);
   std::uint64_t pace() const;
 
-  node::Node& node_;
+  node::Group& node_;
   kv::RocksdbStore& store_;
+  StateHealth& health_;
   ServerState& state_;
   const Options options_;
   const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();

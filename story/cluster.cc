@@ -35,10 +35,32 @@ raft::InitialState initial_state(const StoryNode& node, const raft::Membership& 
 
 }  // namespace
 
+// ---- A message ----
+
+std::string Flight::name() const {
+  return std::visit([](const auto& what) { return message_name(what); }, message);
+}
+
+std::string Flight::text() const {
+  return std::visit([](const auto& what) { return message_text(what); }, message);
+}
+
+Record Flight::record(Duration at, Kind kind) const {
+  const bool arrives = kind == Kind::delivered;
+  Record record = std::visit(
+      [&](const auto& what) {
+        return record_of(at, kind, arrives ? to : from, arrives ? from : to, what);
+      },
+      message);
+  record.number = number;
+  if (kind != Kind::sent) record.from = sent;
+  return record;
+}
+
 // ---- Start ----
 
 Cluster::Cluster(const Options& options, Sink sink)
-    : delay_(options.delay), sink_(std::move(sink)) {
+    : delay_(options.delay), shared_(options.shared), sink_(std::move(sink)) {
   LEASEHOLD_ASSERT(options.nodes >= 1 && options.nodes <= kNodesMax);
   for (std::uint64_t i = 1; i <= options.nodes; ++i) {
     membership_.members.push_back({NodeId(i), raft::Uuid{i, i}, fmt::format("node-{}:1", i)});
@@ -63,6 +85,7 @@ void Cluster::start(StoryNode& node) {
   Record started = record(Kind::start, node.id);
   started.number = node.options.incarnation.value();
   tell(started);
+  if (shared_) start_promises(node);
   node.core = std::make_unique<raft::Core>(node.options, initial_state(node, membership_),
                                            node.clock.at(now_));
   watches_.at(node.id).started(now_, *node.core, node.clock);
@@ -92,6 +115,7 @@ void Cluster::preset(NodeId id, Term term, const std::vector<Term>& log) {
     node.disk_log.push_back({{of, index}, raft::EntryKind::command, Bytes()});
   }
   node.log = node.disk_log;
+  if (shared_) start_promises(node);
   // A preset may replace an earlier one of the node, which then no longer counts.
   preset_term_ = Term();
   for (const auto& [any, one] : nodes_) {
@@ -127,9 +151,11 @@ Duration Cluster::next_timer() const {
   for (const auto& entry : nodes_) {
     const StoryNode& node = entry.second;
     if (!node.up || node.paused) continue;
-    const raft::PromiseInstant due = node.core->next_deadline();
+    const raft::PromiseInstant due = Cluster::due(node);
     if (due == raft::PromiseInstant::never()) continue;
-    next = std::min(next, std::max(now_, round_up(node.clock.of(due), kTimerGrain)));
+    const bool overdue = node.clock.at(now_).promise >= due;
+    next =
+        std::min(next, overdue ? now_ : std::max(now_, round_up(node.clock.of(due), kTimerGrain)));
   }
   return next;
 }
@@ -159,7 +185,7 @@ void Cluster::run(Duration span) {
     for (auto& entry : nodes_) {
       StoryNode& node = entry.second;
       if (!node.up || node.paused) continue;
-      if (node.clock.at(now_).promise >= node.core->next_deadline()) tick(node.id);
+      if (node.clock.at(now_).promise >= due(node)) let_timers_fall(node);
     }
   }
   now_ = end;
@@ -169,7 +195,10 @@ void Cluster::run(Duration span) {
 bool Cluster::campaign(NodeId id) {
   StoryNode& node = this->node(id);
   if (!node.up || node.paused || node.core->role() == raft::Role::leader) return false;
-  const raft::PromiseInstant due = node.core->next_deadline();
+  while (wait_for_support(node)) {
+  }
+  const raft::PromiseInstant due =
+      node.core->awaits_place() ? node.clock.at(now_).promise : node.core->next_deadline();
   if (due == raft::PromiseInstant::never()) return false;
   now_ = std::max(now_, round_up(node.clock.of(due), kCampaignGrain));
   check();
@@ -180,6 +209,10 @@ bool Cluster::campaign(NodeId id) {
 void Cluster::tick(NodeId id) {
   StoryNode& node = this->node(id);
   if (!node.up || node.paused) return;
+  if (node.promises) {
+    node.promises->look(node.clock.at(now_));
+    drain(node);
+  }
   node.core->tick(node.clock.at(now_));
   drain(node);
 }
@@ -196,14 +229,14 @@ void Cluster::set_rates(NodeId id, std::int64_t holder_ppm, std::int64_t promise
 
 // ---- Messages ----
 
-void Cluster::send(StoryNode& node, NodeId to, raft::Message message) {
+void Cluster::send(StoryNode& node, NodeId to, Flight::Message message) {
   LEASEHOLD_ASSERT(flights_.size() < kFlightsMax);
   Flight flight{next_flight_++,          node.id, to, std::move(message), now_, now_ + delay_,
                 node.options.incarnation};
-  watches_.at(node.id).sent(now_, flight.message);
-  Record sent = record_of(now_, Kind::sent, node.id, to, flight.message);
-  sent.number = flight.number;
-  tell(sent);
+  if (const auto* const of_group = std::get_if<raft::Message>(&flight.message)) {
+    watches_.at(node.id).sent(now_, *of_group);
+  }
+  tell(flight.record(now_, Kind::sent));
   flights_.push_back(std::move(flight));
 }
 
@@ -214,10 +247,7 @@ void Cluster::take(std::size_t position, bool lost) {
   past_[flight.number] = flight;
   StoryNode& to = node(flight.to);
   if (lost || !to.up) {
-    Record record = record_of(now_, Kind::lost, flight.from, flight.to, flight.message);
-    record.number = flight.number;
-    record.from = flight.sent;
-    tell(record);
+    tell(flight.record(now_, Kind::lost));
   } else if (to.paused) {
     to.inbox.push_back(std::move(flight));
   } else {
@@ -226,14 +256,13 @@ void Cluster::take(std::size_t position, bool lost) {
 }
 
 void Cluster::step(StoryNode& node, const Flight& flight) {
-  Record record = record_of(now_, Kind::delivered, node.id, flight.from, flight.message);
-  record.number = flight.number;
-  record.from = flight.sent;
-  tell(record);
-  const auto* append = std::get_if<raft::AppendRequest>(&flight.message);
-  if (append != nullptr && !leads(flight.from, append->term)) return;
+  tell(flight.record(now_, Kind::delivered));
   const raft::Peer from{flight.from, this->node(flight.from).options.uuid, {flight.sender, 0}};
-  node.core->step(node.clock.at(now_), from, flight.message);
+  const auto* const of_group = std::get_if<raft::Message>(&flight.message);
+  if (of_group == nullptr) return step_promises(node, from, flight);
+  const auto* append = std::get_if<raft::AppendRequest>(of_group);
+  if (append != nullptr && !leads(flight.from, append->term)) return;
+  node.core->step(node.clock.at(now_), from, *of_group);
   drain(node);
 }
 
@@ -286,12 +315,15 @@ void Cluster::join(NodeId from, NodeId to) {
 
 void Cluster::drain(StoryNode& node) {
   raft::Ready ready;
-  while (node.core->take_ready(ready)) act(node, ready);
+  do {
+    while (node.core->take_ready(ready)) act(node, ready);
+  } while (node.promises && carry_out_promises(node));
   check();
 }
 
 void Cluster::act(StoryNode& node, raft::Ready& ready) {
   if (ready.lease) node.view = *ready.lease;
+  if (ready.release) node.promises->released(node.options.group, *ready.release);
   for (const raft::Event& event : ready.events) {
     if (const auto record = record_of(now_, event)) sink_(*record);
   }
@@ -337,7 +369,7 @@ void Cluster::fill(StoryNode& node, const raft::AppendIntent& intent) {
     m.entries.push_back(node.log[i.value() - 1]);
     bytes += m.entries.back().payload.size();
   }
-  send(node, intent.to, std::move(m));
+  send(node, intent.to, raft::Message(std::move(m)));
   node.core->filled(node.clock.at(now_), intent, last, bytes);
 }
 
@@ -394,7 +426,7 @@ void Cluster::check() {
   const StoryNode* holder = nullptr;
   for (const auto& entry : nodes_) {
     const StoryNode& node = entry.second;
-    if (!node.up || node.view.end <= node.clock.at(now_).holder) continue;
+    if (!node.up || node.shown_end() <= node.clock.at(now_).holder) continue;
     if (holder != nullptr) {
       violation_ = fmt::format("at {} node {} and node {} both hold a valid lease",
                                format_time(now_), holder->id.value(), node.id.value());

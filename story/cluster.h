@@ -1,7 +1,9 @@
-// A few bare cores, whose clocks, messages and disks move only when the caller says so.
+// A few bare cores, whose clocks, messages and disks move only when the caller says so, and the
+// promises between their processes, if they share such.
 #pragma once
 
 #include <leasehold/raft/core.h>
+#include <leasehold/raft/process_promises.h>
 #include <leasehold/story/core_watch.h>
 #include <leasehold/story/record.h>
 #include <leasehold/story/two_clocks.h>
@@ -15,19 +17,28 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace leasehold::story {
 
 /// A message on its way.
 struct Flight {
+  /// Of the group, or between the processes.
+  using Message = std::variant<raft::Message, raft::ProcessBeat, raft::ProcessBeatReply>;
+
   std::uint64_t number = 0;
   NodeId from;
   NodeId to;
-  raft::Message message;
+  Message message;
   Duration sent{0};
   Duration due{0};
   raft::Incarnation sender{};  ///< the process of `from` that sent it
+
+  std::string name() const;
+  std::string text() const;
+  /// It is sent, is delivered or is lost, at `at`.
+  Record record(Duration at, Kind kind) const;
 };
 
 /// A read and, once there is one, its answer.
@@ -41,6 +52,8 @@ struct StoryRead {
 /// One node: the core, its disk and its clocks.
 struct StoryNode {
   NodeId id;
+  /// With Cluster::Options::shared. The core rests on them.
+  std::optional<raft::ProcessPromises> promises;
   std::unique_ptr<raft::Core> core;
   raft::CoreOptions options;
   TwoClocks clock;
@@ -50,13 +63,20 @@ struct StoryNode {
   bool disk_stalled = false;
   raft::HardState disk_hard_state;
   std::vector<raft::Entry> disk_log;
+  std::vector<raft::RememberedSupport> disk_supports;
   /// Everything that storage has received, durable or not.
   std::vector<raft::Entry> log;
   std::deque<raft::PersistBatch> unsynced;
   std::deque<raft::HeldMessage> held;
+  std::vector<raft::RememberedSupport> unsynced_supports;
+  std::uint64_t supports_write = 0;  ///< which asked for the last of them
+  raft::PromiseInstant beat_due;     ///< of the next beat
   /// Arrived while the process was paused.
   std::deque<Flight> inbox;
   raft::LeaseState view;
+
+  /// The end of the lease that readers see; earliest(): there is none.
+  raft::HolderInstant shown_end() const;
 };
 
 /// What a story is about. Deterministic. Timers fall at whole milliseconds of true time, late and
@@ -72,6 +92,8 @@ class Cluster {
     lease::Timing timing;
     std::uint64_t seed = 1;
     Duration delay = std::chrono::milliseconds(5);
+    /// The processes promise to each other, and the promises of the group rest on that.
+    bool shared = false;
   };
 
   Cluster(const Options& options, Sink sink);
@@ -103,7 +125,12 @@ class Cluster {
   /// Moves to the next whole 10 ms at which `id` may start an election, and lets only its timer
   /// fall. False: it leads, is down, or cannot campaign.
   bool campaign(NodeId id);
+  /// Of the group, and the ends of what the processes have promised. No beat begins.
   void tick(NodeId id);
+  /// Begins a beat. False: it is not due before beat_due(), or the node has no peer.
+  bool beat(NodeId id);
+  /// In true time. No value: the nodes share no promises.
+  std::optional<Duration> beat_due(NodeId id) const;
   void set_rates(NodeId id, std::int64_t holder_ppm, std::int64_t promise_ppm);
 
   // ---- Messages ----
@@ -126,6 +153,8 @@ class Cluster {
 
   std::optional<raft::LogId> propose(NodeId id, std::vector<std::string> payloads);
   std::uint64_t read(NodeId id, raft::ReadMode mode);
+  /// Transfers the leadership to `to`.
+  std::optional<raft::TransferRefused> transfer(NodeId id, NodeId to);
   /// Changes the settings of the group, at its leader.
   std::variant<raft::LogId, raft::SettingsRefused> change_settings(NodeId id,
                                                                    const raft::SettingsEdit& edit);
@@ -153,9 +182,20 @@ class Cluster {
   void act(StoryNode& node, raft::Ready& ready);
   void fill(StoryNode& node, const raft::AppendIntent& intent);
   void persist(StoryNode& node);
-  void send(StoryNode& node, NodeId to, raft::Message message);
+  void send(StoryNode& node, NodeId to, Flight::Message message);
   void take(std::size_t position, bool lost);
   Duration next_timer() const;
+
+  // cluster_promises.cc
+  void start_promises(StoryNode& node);
+  bool carry_out_promises(StoryNode& node);
+  void wake(StoryNode& node, const raft::ProcessReady& ready);
+  void persist_supports(StoryNode& node);
+  void step_promises(StoryNode& node, const raft::Peer& from, const Flight& flight);
+  bool wait_for_support(StoryNode& node);
+  static raft::PromiseInstant due(const StoryNode& node);
+  void let_timers_fall(StoryNode& node);
+
   void check();
   bool leads(NodeId id, Term term);
   Record record(Kind kind, NodeId id) const;
@@ -163,6 +203,7 @@ class Cluster {
   Duration now_{0};
   Duration delay_;
   std::size_t entries_max_ = 1000;
+  bool shared_;
   Sink sink_;
   raft::Membership membership_;
   std::map<NodeId, StoryNode> nodes_;

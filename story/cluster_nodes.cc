@@ -33,12 +33,20 @@ std::uint64_t Cluster::read(NodeId id, raft::ReadMode mode) {
   return number;
 }
 
+std::optional<raft::TransferRefused> Cluster::transfer(NodeId id, NodeId to) {
+  StoryNode& node = this->node(id);
+  const auto refused = node.core->transfer(node.clock.at(now_), to);
+  drain(node);
+  return refused;
+}
+
 void Cluster::crash(NodeId id) {
   StoryNode& node = this->node(id);
   node.up = false;
   node.paused = false;
   node.unsynced.clear();
   node.held.clear();
+  node.unsynced_supports.clear();
   node.inbox.clear();
   node.log = node.disk_log;
   node.view = raft::LeaseState{};
@@ -85,6 +93,7 @@ void Cluster::sync(NodeId id) {
   synced.what = "continues";
   tell(synced);
   persist(node);
+  persist_supports(node);
   drain(node);
 }
 
@@ -100,7 +109,9 @@ void Cluster::notice(NodeId id, NodeId peer, raft::Incarnation ended) {
   told.peer = peer;
   told.number = ended.value();
   tell(told);
-  node.core->ended(node.clock.at(now_), {peer, this->node(peer).options.uuid, {ended, 0}});
+  const raft::Peer process{peer, this->node(peer).options.uuid, {ended, 0}};
+  if (node.promises) node.promises->ended(node.clock.at(now_), process);
+  node.core->ended(node.clock.at(now_), process);
   drain(node);
 }
 

@@ -28,6 +28,8 @@ const char* reason_name(raft::RoleChangeReason reason) {
     case raft::RoleChangeReason::leader_appeared: return "leader_appeared";
     case raft::RoleChangeReason::quorum_lost: return "quorum_lost";
     case raft::RoleChangeReason::disk_stalled: return "disk_stalled";
+    case raft::RoleChangeReason::process_stalled: return "process_stalled";
+    case raft::RoleChangeReason::machine_stalled: return "machine_stalled";
     case raft::RoleChangeReason::election_lost: return "election_lost";
     case raft::RoleChangeReason::transfer: return "transfer";
     case raft::RoleChangeReason::removed: return "removed";
@@ -71,15 +73,19 @@ std::string text_of(const raft::AppendRequest& m) {
     text += m.entries.size() == 1 ? fmt::format(", entry {}", first)
                                   : fmt::format(", entries {}..{}", first, last);
   }
-  return fmt::format("{} after {}, commit {}", text, text_of(m.prev), m.commit.value());
+  text = fmt::format("{} after {}, commit {}", text, text_of(m.prev), m.commit.value());
+  if (!m.bind) return text;
+  return fmt::format("{}, binds from beat {} on at epoch {}", text, m.bind->beat.value(),
+                     epoch_text(m.bind->epoch));
 }
 
 std::string text_of(const raft::AppendReply& m) {
   const std::string text = fmt::format("term {}, round {}, {}", m.term.value(), m.round.value(),
                                        m.promised ? "promised" : "no promise");
-  if (m.matched) return fmt::format("{}, holds up to {}", text, m.index.value());
-  return fmt::format("{}, entry {} does not match, try {}", text, m.rejected_prev.value(),
-                     m.index.value());
+  const std::string bound = m.bound ? ", bound at epoch " + epoch_text(*m.bound) : "";
+  if (m.matched) return fmt::format("{}, holds up to {}{}", text, m.index.value(), bound);
+  return fmt::format("{}, entry {} does not match, try {}{}", text, m.rejected_prev.value(),
+                     m.index.value(), bound);
 }
 
 std::string text_of(const raft::SnapshotChunk& m) {
@@ -336,6 +342,48 @@ std::string message_text(const raft::Message& message) {
       message);
 }
 
+std::string message_name(const raft::ProcessBeat& /*beat*/) {
+  return "beat";
+}
+
+std::string message_name(const raft::ProcessBeatReply& /*reply*/) {
+  return "beat_reply";
+}
+
+std::string message_text(const raft::ProcessBeat& beat) {
+  std::string text = fmt::format("beat {}", beat.beat.value());
+  for (const raft::ReleasedGroup& released : beat.released) {
+    text += fmt::format(", leads group {} no more in term {}", released.group.value(),
+                        released.term.value());
+  }
+  return text;
+}
+
+std::string message_text(const raft::ProcessBeatReply& reply) {
+  return fmt::format("beat {}, epoch {}", reply.beat.value(), epoch_text(reply.epoch));
+}
+
+std::string epoch_text(const lease::Epoch& epoch) {
+  return fmt::format("{}.{}", epoch.incarnation.value(), epoch.counter);
+}
+
+namespace {
+
+template <class Beat>
+Record between_processes(Duration at, Kind kind, NodeId node, NodeId peer, const Beat& message) {
+  Record record;
+  record.at = at;
+  record.kind = kind;
+  record.node = node;
+  record.peer = peer;
+  record.round = Round(message.beat.value());
+  record.what = message_name(message);
+  record.text = message_text(message);
+  return record;
+}
+
+}  // namespace
+
 Record record_of(Duration at, Kind kind, NodeId node, NodeId peer, const raft::Message& message) {
   Record record;
   record.at = at;
@@ -389,6 +437,15 @@ Record record_of(Duration at, Kind kind, NodeId node, NodeId peer, const raft::M
              },
              message);
   return record;
+}
+
+Record record_of(Duration at, Kind kind, NodeId node, NodeId peer, const raft::ProcessBeat& beat) {
+  return between_processes(at, kind, node, peer, beat);
+}
+
+Record record_of(Duration at, Kind kind, NodeId node, NodeId peer,
+                 const raft::ProcessBeatReply& reply) {
+  return between_processes(at, kind, node, peer, reply);
 }
 
 std::string node_name(NodeId node) {

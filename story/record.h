@@ -7,6 +7,7 @@
 
 #include <leasehold/raft/event.h>
 #include <leasehold/raft/message.h>
+#include <leasehold/raft/process_beat.h>
 #include <leasehold/raft/types.h>
 
 #include <cstdint>
@@ -43,9 +44,10 @@ enum class Kind : std::uint8_t {
   vote,        ///< granted to peer; what: vote or pre_vote
   refusal,     ///< of a vote to peer; what: vote or pre_vote; why
   promise,     ///< to peer, up to until; why: given, renewed, restarted or clock
-  unpromised,  ///< the promise was dropped; what: elected (this node, itself), or ended (the
-               ///< holder)
-  lease,       ///< a leader's lease, `from` to `until`; peer and round moved its end
+  unpromised,  ///< the promise was dropped; what: elected (this node, itself), ended (the holder)
+               ///< or released (by the holder)
+  lease,       ///< a leader's lease, `from` to `until`; peer and round moved its end (what: beat,
+               ///< then round is the number of a beat)
   lease_lost,  ///< given up before its end
   settings,    ///< what: differ (peer promised another D) or changed (those of the group); text
   log_cut,     ///< the log begins behind index
@@ -94,11 +96,21 @@ using Sink = std::function<void(const Record&)>;
 std::optional<Record> record_of(Duration at, const raft::Event& event);
 /// A message on its way between `node` and `peer`.
 Record record_of(Duration at, Kind kind, NodeId node, NodeId peer, const raft::Message& message);
+/// One between their processes: its round is the number of the beat.
+Record record_of(Duration at, Kind kind, NodeId node, NodeId peer, const raft::ProcessBeat& beat);
+Record record_of(Duration at, Kind kind, NodeId node, NodeId peer,
+                 const raft::ProcessBeatReply& reply);
 
 /// "append_reply": how scenarios and trace files name a message.
 std::string message_name(const raft::Message& message);
+std::string message_name(const raft::ProcessBeat& beat);
+std::string message_name(const raft::ProcessBeatReply& reply);
 /// "promised round 3, holds 1..4": the part of it that matters.
 std::string message_text(const raft::Message& message);
+std::string message_text(const raft::ProcessBeat& beat);
+std::string message_text(const raft::ProcessBeatReply& reply);
+/// "1.0": that of the second process of a node begins with a 2.
+std::string epoch_text(const lease::Epoch& epoch);
 const char* role_name(raft::Role role);
 
 /// "node 3".

@@ -20,8 +20,10 @@ constexpr Duration kRunSlice = std::chrono::seconds(1);
 
 const std::vector<Script::Command>& Script::commands() {
   static const std::vector<Command> kCommands = {
-      {"nodes", "N [lease=T heartbeat=T election=T rtt=T margin=T drift=P delay=T seed=N]",
-       "start N nodes (1 to 9) at time 0; delay is a message's way", &Script::nodes, false},
+      {"nodes", "N [shared] [lease=T heartbeat=T election=T rtt=T margin=T drift=P delay=T seed=N]",
+       "start N nodes (1 to 9) at time 0; delay is a message's way; `shared`: their processes "
+       "promise to each other by beats, and the promises of the group rest on that",
+       &Script::nodes, false},
       {"preset", "NODE term=T [log=T,T,...]",
        "before anything happens: a node's term, and its log as the terms of its entries",
        &Script::preset, true},
@@ -32,6 +34,7 @@ const std::vector<Script::Command>& Script::commands() {
       {"campaign", "NODE", "move to the next whole 10ms at which its election timer has run out",
        &Script::campaign, true},
       {"tick", "NODE", "let its timers fall, if they are due", &Script::tick, true},
+      {"beat", "NODE", "its process begins a beat (nodes with `shared`)", &Script::beat, true},
       {"delay", "T", "the way of messages that are sent from now on", &Script::delay, true},
       {"entries", "N", "how many entries one append carries at most", &Script::entries, true},
       {"drift", "NODE P [holder|promise|both] [beyond]",
@@ -55,6 +58,8 @@ const std::vector<Script::Command>& Script::commands() {
       {"notice", "NODE PEER [PROCESS]",
        "it learns that a process of PEER has ended: the newest that has, or an earlier one",
        &Script::notice, true},
+      {"transfer", "NODE TO", "the leader transfers the leadership to another node",
+       &Script::transfer, true},
       {"restart", "NODE [lease=T margin=T drift=P]",
        "start it on its disk, with other settings of its own if given", &Script::restart, true},
       {"settings", "NODE [lease=T heartbeat=T election=T rtt=T margin=T drift=P reads=on|off]",
@@ -144,11 +149,14 @@ Result<void> Script::nodes(const Words& words) {
   if (count.value() < 1 || count.value() > Cluster::kNodesMax) {
     return wrong(fmt::format("1 to {} nodes", Cluster::kNodesMax));
   }
-  const auto given = settings(
-      words, 2, {"lease", "heartbeat", "election", "rtt", "margin", "drift", "delay", "seed"});
+  const bool shared = words.size() > 2 && words[2] == "shared";
+  const auto given =
+      settings(words, shared ? 3 : 2,
+               {"lease", "heartbeat", "election", "rtt", "margin", "drift", "delay", "seed"});
   if (!given) return given.error();
   Cluster::Options options;
   options.nodes = static_cast<std::size_t>(count.value());
+  options.shared = shared;
   const std::map<std::string, Duration*> times = {{"lease", &options.timing.lease},
                                                   {"heartbeat", &options.timing.heartbeat},
                                                   {"election", &options.timing.election_timeout},
@@ -276,6 +284,18 @@ Result<void> Script::tick(const Words& words) {
   if (!id) return id.error();
   cluster_->tick(id.value());
   return {};
+}
+
+Result<void> Script::beat(const Words& words) {
+  if (words.size() != 2) return wrong("which node?");
+  const auto id = running(words[1]);
+  if (!id) return id.error();
+  const std::optional<Duration> due = cluster_->beat_due(id.value());
+  if (!due) return wrong("these nodes begin no beats: start them with `nodes N shared`");
+  if (cluster_->beat(id.value())) return {};
+  if (cluster_->size() == 1) return wrong("there is no other node that could hear a beat");
+  return wrong(fmt::format("the next beat of node {} is due at {}, and it is {}", words[1],
+                           format_time(*due), format_time(cluster_->now())));
 }
 
 Result<void> Script::delay(const Words& words) {

@@ -67,6 +67,7 @@ class Script {
   Done let_run(const Words& words);
   Done campaign(const Words& words);
   Done tick(const Words& words);
+  Done beat(const Words& words);
   Done delay(const Words& words);
   Done entries(const Words& words);
   Done drift(const Words& words);
@@ -83,6 +84,7 @@ class Script {
   // script_nodes.cc
   Done crash(const Words& words);
   Done notice(const Words& words);
+  Done transfer(const Words& words);
   Done restart(const Words& words);
   static Result<raft::SettingsEdit> edit_of(const std::map<std::string, std::string>& given);
   Done clocks_keep(NodeId id, std::int64_t most) const;

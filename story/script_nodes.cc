@@ -44,6 +44,18 @@ Result<void> Script::notice(const Words& words) {
   return {};
 }
 
+Result<void> Script::transfer(const Words& words) {
+  if (words.size() != 3) return wrong("which node, and to which one?");
+  const auto id = running(words[1]);
+  if (!id) return id.error();
+  const auto to = node(words[2]);
+  if (!to) return to.error();
+  if (const auto refused = cluster_->transfer(id.value(), to.value())) {
+    print(fmt::format("node {} refuses: {}", words[1], raft::text_of(*refused)));
+  }
+  return {};
+}
+
 Result<void> Script::restart(const Words& words) {
   if (words.size() < 2) return wrong("which node?");
   const auto id = node(words[1]);

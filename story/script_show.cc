@@ -49,10 +49,11 @@ std::string Script::log_of(const StoryNode& node) const {
 }
 
 std::string Script::lease_of(const StoryNode& node) const {
-  if (!node.up || node.view.end == raft::HolderInstant::earliest()) return "none";
-  const Duration until = node.clock.of(node.view.end);
-  const bool valid = node.clock.at(cluster_->now()).holder < node.view.end;
-  return (valid ? "until " : "ended at ") + format_time(until);
+  if (!node.up || node.shown_end() == raft::HolderInstant::earliest()) return "none";
+  const Duration until = node.clock.of(node.shown_end());
+  const bool valid = node.clock.at(cluster_->now()).holder < node.shown_end();
+  return (valid ? "until " : "ended at ") + format_time(until) +
+         (node.core->at_rest() ? ", at rest" : "");
 }
 
 std::string Script::promise_of(const StoryNode& node) const {
@@ -62,10 +63,21 @@ std::string Script::promise_of(const StoryNode& node) const {
   const std::string text =
       fmt::format("to {}, term {}", node_name(promise.holder), promise.term.value());
   if (!node.up) return fmt::format("{}, {} on disk", text, format_time(promise.duration));
-  const bool live = node.core->promise().live(node.clock.at(cluster_->now()).promise);
-  return fmt::format("{}, {} {}, remembers {}", text, live ? "until" : "ended at",
-                     format_time(node.clock.of(node.core->promise().until())),
-                     format_time(promise.duration));
+  const raft::PromiseInstant now = node.clock.at(cluster_->now()).promise;
+  const auto lasts = [&](raft::PromiseInstant until) {
+    return fmt::format("{} {}", now < until ? "until" : "ended at",
+                       format_time(node.clock.of(until)));
+  };
+  std::string shown = fmt::format("{}, {}, remembers {}", text, lasts(node.core->promise().until()),
+                                  format_time(promise.duration));
+  if (const raft::Uuid* const holder = node.core->bound_to(); holder != nullptr) {
+    const lease::Support& support = *node.promises->support_of(*holder);
+    // Bound at an epoch that is over.
+    if (support.live(now) && node.core->promise_until() < support.until()) return shown;
+    shown += fmt::format("; rests on the process of {}, epoch {}, {}", node_name(promise.holder),
+                         epoch_text(support.epoch()), lasts(support.until()));
+  }
+  return shown;
 }
 
 std::string Script::timer_of(const StoryNode& node) const {
@@ -82,7 +94,7 @@ Result<void> Script::show(const Words& words) {
   if (what == "messages" && words.size() == 2) {
     for (const Flight& flight : cluster_->flights()) {
       print(fmt::format("#{} {}->{} {}: {}", flight.number, flight.from.value(), flight.to.value(),
-                        message_name(flight.message), message_text(flight.message)));
+                        flight.name(), flight.text()));
     }
     return {};
   }
@@ -144,14 +156,14 @@ Result<std::string> Script::fact(const Words& words) const {
   if (words[2] == "commit") return fmt::format("{}{}", head, core.commit_index().value());
   if (words[2] == "vote") return head + vote_of(core.hard_state());
   if (words[2] == "lease") {
-    if (node.view.end == raft::HolderInstant::earliest()) return head + "none";
-    return head + (now.holder < node.view.end ? "valid" : "ended");
+    if (node.shown_end() == raft::HolderInstant::earliest()) return head + "none";
+    return head + (now.holder < node.shown_end() ? "valid" : "ended");
   }
   if (words[2] == "promise") {
     const NodeId holder = core.hard_state().promise.holder;
     if (holder == raft::kNobody) return head + "none";
     return fmt::format("{}{}{}", head, holder.value(),
-                       core.promise().live(now.promise) ? " live" : " ended");
+                       now.promise < core.promise_until() ? " live" : " ended");
   }
   return allowed;
 }

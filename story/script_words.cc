@@ -13,9 +13,9 @@ namespace leasehold::story {
 namespace {
 
 const std::vector<std::string>& message_types() {
-  static const std::vector<std::string> kTypes = {"pre_vote",   "pre_vote_reply",  "vote",
-                                                  "vote_reply", "append",          "append_reply",
-                                                  "read_index", "read_index_reply"};
+  static const std::vector<std::string> kTypes = {
+      "pre_vote",   "pre_vote_reply",   "vote",        "vote_reply", "append",    "append_reply",
+      "read_index", "read_index_reply", "timeout_now", "beat",       "beat_reply"};
   return kTypes;
 }
 
@@ -201,8 +201,8 @@ Result<std::vector<std::uint64_t>> Script::matching(const Words& words) const {
     const bool by_link =
         links.empty() || std::any_of(links.begin(), links.end(),
                                      [&flight](const LinkPattern& p) { return p.matches(flight); });
-    const bool by_type = types.empty() || std::find(types.begin(), types.end(),
-                                                    message_name(flight.message)) != types.end();
+    const bool by_type =
+        types.empty() || std::find(types.begin(), types.end(), flight.name()) != types.end();
     const bool by_words = (!links.empty() || !types.empty()) && by_link && by_type;
     if (all || by_number || by_words) found.push_back(flight.number);
   }
@@ -210,7 +210,7 @@ Result<std::vector<std::uint64_t>> Script::matching(const Words& words) const {
   std::string way;
   for (const Flight& flight : cluster_->flights()) {
     way += fmt::format(" #{} {}->{} {}", flight.number, flight.from.value(), flight.to.value(),
-                       message_name(flight.message));
+                       flight.name());
   }
   return wrong("no such message is on its way; on its way:" + (way.empty() ? " nothing" : way));
 }

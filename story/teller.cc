@@ -37,6 +37,8 @@ std::string role(const Record& r) {
   if (r.why == "leader_appeared") why = "there is a leader";
   if (r.why == "quorum_lost") why = "no quorum has answered for a whole lease";
   if (r.why == "disk_stalled") why = "its disk has not answered for an election timeout";
+  if (r.why == "process_stalled") why = "its process makes no progress";
+  if (r.why == "machine_stalled") why = "its state machine makes no progress";
   if (r.why == "removed") why = "it is no voter any more";
   if (r.why == "election_lost") why = "it is not elected";
   if (r.what == "pre_candidate") {
@@ -58,6 +60,10 @@ std::string promise(const Record& r) {
         "in full, until {}",
         node_name(r.node), holder, until);
   }
+  if (r.why == "unbound") {
+    return fmt::format("{}'s promise to {} rests on no beats any more, and lasts until {}",
+                       node_name(r.node), holder, until);
+  }
   if (r.why == "clock") {
     return fmt::format("{}'s promise to {} ends at {} at this rate", node_name(r.node), holder,
                        until);
@@ -75,7 +81,8 @@ std::string lease(const Record& r) {
                          ? fmt::format("{} holds a lease until {}", node_name(r.node), until)
                          : fmt::format("{}'s lease is {} to {}", node_name(r.node), r.why, until);
   if (r.peer == raft::kNobody) return text;
-  text += fmt::format(": {} acknowledged round {}", node_name(r.peer), r.round.value());
+  text += fmt::format(": {} acknowledged {} {}", node_name(r.peer),
+                      r.what == "beat" ? "beat" : "round", r.round.value());
   if (r.from) text += ", which began at " + format_time(*r.from);
   return text;
 }
@@ -220,8 +227,9 @@ std::string Teller::sentence(const Record& r) const {
     case Kind::promise: return promise(r);
     case Kind::unpromised:
       return fmt::format("{}'s promise to {} is void: {}", node, node_name(r.peer),
-                         r.what == "elected" ? "it was elected itself"
-                                             : "the process that it was given to has ended");
+                         r.what == "elected"    ? "it was elected itself"
+                         : r.what == "released" ? "the leader has left its role"
+                                                : "the process that it was given to has ended");
     case Kind::lease: return lease(r);
     case Kind::lease_lost: return node + " gives its lease up";
     case Kind::settings:

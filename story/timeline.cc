@@ -142,7 +142,7 @@ class Builder {
     LeaseWindow& window = lane.leases.back();
     window.until = until;
     if (r.peer != raft::kNobody && r.from && r.why != "clock") {
-      window.edges.push_back({r.at, until, r.peer, r.round, *r.from});
+      window.edges.push_back({r.at, until, r.peer, r.round, *r.from, r.what == "beat"});
     }
   }
 

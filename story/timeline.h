@@ -36,6 +36,7 @@ struct LeaseEdge {
   NodeId peer;
   Round round;
   Duration began{0};
+  bool beat = false;  ///< the round is the number of a beat
 };
 
 struct LeaseWindow {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 namespace leasehold::story {
 namespace {
@@ -65,18 +66,20 @@ class Chooser {
     return edges > 12;
   }
 
-  /// The round's append and the acknowledgement that came back.
+  /// The round's append, or the beat, and the acknowledgement that came back.
   void find_path(NodeId leader, const LeaseEdge& edge) {
+    const std::string_view request = edge.beat ? "beat" : "append";
+    const std::string_view answer = edge.beat ? "beat_reply" : "append_reply";
     const Record* reply = nullptr;
     for (const Record& m : t_.messages) {
-      const bool back = m.kind == Kind::delivered && m.what == "append_reply" && m.node == leader &&
+      const bool back = m.kind == Kind::delivered && m.what == answer && m.node == leader &&
                         m.peer == edge.peer && m.round == edge.round;
       if (back && m.at <= edge.at && (reply == nullptr || m.at < reply->at)) reply = &m;
     }
     if (reply == nullptr) return;
     const Record* append = nullptr;
     for (const Record& m : t_.messages) {
-      const bool out = m.kind == Kind::delivered && m.what == "append" && m.node == edge.peer &&
+      const bool out = m.kind == Kind::delivered && m.what == request && m.node == edge.peer &&
                        m.peer == leader && m.round == edge.round && m.at <= *reply->from;
       if (out && append == nullptr) append = &m;
     }

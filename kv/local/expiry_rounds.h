@@ -2,7 +2,7 @@
 #pragma once
 
 #include <leasehold/base/bytes.h>
-#include <leasehold/node/node.h>
+#include <leasehold/node/group.h>
 
 #include <cstddef>
 #include <functional>
@@ -19,7 +19,7 @@ class ExpiryRounds {
   /// any thread.
   using Told = std::function<void(std::size_t ended)>;
   /// `timeout`: of a proposal.
-  ExpiryRounds(node::Node& node, lease::Duration timeout) : node_(node), timeout_(timeout) {}
+  ExpiryRounds(node::Group& node, lease::Duration timeout) : node_(node), timeout_(timeout) {}
 
   bool under_way() const { return !round_.expired(); }
   /// Commands whose result is an Integer: how many ended. Does nothing while a round is under way.
@@ -28,7 +28,7 @@ class ExpiryRounds {
  private:
   struct Round;
 
-  node::Node& node_;
+  node::Group& node_;
   const lease::Duration timeout_;
   /// The completions hold it.
   std::weak_ptr<Round> round_;

@@ -7,7 +7,7 @@ namespace {
 
 /// The term in which this node leads, if everything is applied that was committed when this was
 /// called.
-std::optional<raft::Term> leads_in(const node::Node& node) {
+std::optional<raft::Term> leads_in(const node::Group& node) {
   const replica::LeaseView& view = node.lease_view();
   const replica::LeaseLook look = view.look(node.clock());
   const auto index = look.readable_index();
@@ -25,14 +25,14 @@ std::optional<kv::LeaseKeeper::Renewal> renew(kv::LeaseKeeper& keeper,
 
 }  // namespace
 
-std::optional<kv::LeaseKeeper::Renewal> renew_under_lease(const node::Node& node,
+std::optional<kv::LeaseKeeper::Renewal> renew_under_lease(const node::Group& node,
                                                           kv::LeaseKeeper& keeper,
                                                           const std::vector<grant::LeaseId>& ids) {
   const auto term = leads_in(node);
   return term ? renew(keeper, ids, *term) : std::nullopt;
 }
 
-std::optional<kv::LeaseKeeper::Renewal> renew_under_lease(const node::Node& node,
+std::optional<kv::LeaseKeeper::Renewal> renew_under_lease(const node::Group& node,
                                                           kv::LeaseKeeper& keeper,
                                                           const kv::Store& store,
                                                           const std::vector<kv::LeaseRef>& leases) {

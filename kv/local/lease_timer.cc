@@ -10,7 +10,7 @@ constexpr lease::Duration kTimeout = std::chrono::seconds(5);
 
 }  // namespace
 
-LeaseTimer::LeaseTimer(node::Node& node, kv::LeaseKeeper& keeper, lease::Duration interval)
+LeaseTimer::LeaseTimer(node::Group& node, kv::LeaseKeeper& keeper, lease::Duration interval)
     : watch_(node, keeper, kTimeout) {
   thread_ = std::thread([this, interval] { run(interval); });
 }

@@ -3,7 +3,7 @@
 
 #include <leasehold/kv/lease_keeper.h>
 #include <leasehold/kv/local/lease_watch.h>
-#include <leasehold/node/node.h>
+#include <leasehold/node/group.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -17,7 +17,7 @@ namespace leasehold::kv {
 class LeaseTimer {
  public:
   /// An expiry is late by two `interval`s and a commit at most.
-  LeaseTimer(node::Node& node, kv::LeaseKeeper& keeper,
+  LeaseTimer(node::Group& node, kv::LeaseKeeper& keeper,
              lease::Duration interval = std::chrono::milliseconds(200));
   ~LeaseTimer();
   LeaseTimer(const LeaseTimer&) = delete;

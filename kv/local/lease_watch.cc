@@ -16,7 +16,7 @@ constexpr std::size_t kRoundEntriesMax = 16;
 
 }  // namespace
 
-LeaseWatch::LeaseWatch(node::Node& node, kv::LeaseKeeper& keeper, lease::Duration timeout,
+LeaseWatch::LeaseWatch(node::Group& node, kv::LeaseKeeper& keeper, lease::Duration timeout,
                        ExpiryRounds::Told told)
     : node_(node), keeper_(keeper), rounds_(node, timeout), told_(std::move(told)) {}
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <leasehold/kv/lease_keeper.h>
-#include <leasehold/node/node.h>
+#include <leasehold/node/group.h>
 
 #include <leasehold/kv/local/expiry_rounds.h>
 #include <cstddef>
@@ -16,14 +16,14 @@ class LeaseWatch {
   /// `timeout`: of a proposal. `told` gets the number of clients' leases that a round has ended, if
   /// any; on any thread.
   LeaseWatch(
-      node::Node& node, kv::LeaseKeeper& keeper, lease::Duration timeout,
+      node::Group& node, kv::LeaseKeeper& keeper, lease::Duration timeout,
       ExpiryRounds::Told told = [](std::size_t) {});
   /// An expiry is late by the time between two looks and a commit. However many leases are due, a
   /// look proposes a bounded number, in a few entries of the log.
   void look();
 
  private:
-  node::Node& node_;
+  node::Group& node_;
   kv::LeaseKeeper& keeper_;
   ExpiryRounds rounds_;
   const ExpiryRounds::Told told_;

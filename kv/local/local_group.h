@@ -7,13 +7,13 @@
 #include <leasehold/kv/reply.h>
 #include <leasehold/kv/store.h>
 #include <leasehold/lease/instant.h>
-#include <leasehold/node/node.h>
+#include <leasehold/node/group.h>
 
 namespace leasehold::kv {
 
 /// The parts of one replica; all outlive their users. Any thread except the node's.
 struct LocalGroup {
-  node::Node& node;
+  node::Group& node;
   /// The node's state machine.
   const kv::Store& store;
   /// A LeaseTimer calls it, or another caller that does so often.

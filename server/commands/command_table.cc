@@ -65,6 +65,18 @@ constexpr CommandSpec scan(std::string_view name, int arity, Group group, Scan r
           0,    Form::plain, summary,      nullptr, nullptr,          read};
 }
 
+constexpr CommandSpec in_each_group(CommandSpec spec) {
+  spec.in_each_group = true;
+  return spec;
+}
+
+constexpr CommandSpec in_group(CommandSpec spec,
+                               std::size_t (*group_of)(const ServerState&, const Arguments&,
+                                                       std::size_t)) {
+  spec.group_of = group_of;
+  return spec;
+}
+
 /// About the transaction itself: it is not queued.
 constexpr CommandSpec multi(std::string_view name, int arity, Effect effect, Keys keys, Run run,
                             const char* summary) {
@@ -83,6 +95,8 @@ constexpr CommandSpec other(std::string_view name, int arity, Effect effect, Gro
 
 constexpr Effect kNone = Effect::none;
 constexpr Effect kRead = Effect::read;
+/// Asks every group: of a connection one at a time, so that a pipeline does not flood the node.
+constexpr Effect kInTurn = Effect::after_all;
 
 // clang-format off
 /// Ascending by name.
@@ -132,19 +146,19 @@ constexpr CommandSpec kCommands[] = {
     other("client|setname", 3, kNone, Group::connection, run_client_setname,
           "Names this connection"),
     other("cluster", -2, kNone, Group::cluster, run_help, "Tells about the cluster"),
-    scan("cluster|countkeysinslot", 3, Group::cluster, scan_slot,
-         "Counts the keys of a slot"),
+    in_group(scan("cluster|countkeysinslot", 3, Group::cluster, scan_slot,
+                  "Counts the keys of a slot"), group_of_slot),
     other("cluster|help", 2, kNone, Group::cluster, run_help, "Lists the forms of CLUSTER"),
-    other("cluster|info", 2, kNone, Group::cluster, run_cluster_info,
+    other("cluster|info", 2, kInTurn, Group::cluster, run_cluster_info,
           "The state of the cluster as text"),
     other("cluster|keyslot", 3, kNone, Group::cluster, run_cluster_keyslot, "The slot of a key"),
     other("cluster|myid", 2, kNone, Group::cluster, run_cluster_myid,
           "This node's name as CLUSTER NODES has it"),
-    other("cluster|nodes", 2, kNone, Group::cluster, run_cluster_nodes,
+    other("cluster|nodes", 2, kInTurn, Group::cluster, run_cluster_nodes,
           "The nodes, one a line"),
-    other("cluster|shards", 2, kNone, Group::cluster, run_cluster_shards,
+    other("cluster|shards", 2, kInTurn, Group::cluster, run_cluster_shards,
           "The one shard with its nodes"),
-    other("cluster|slots", 2, kNone, Group::cluster, run_cluster_slots,
+    other("cluster|slots", 2, kInTurn, Group::cluster, run_cluster_slots,
           "The one range of slots with its nodes, the leader first"),
     other("command", -1, kNone, Group::server, run_command, "Lists the commands"),
     other("command|count", 2, kNone, Group::server, run_command_count, "Counts the commands"),
@@ -162,7 +176,8 @@ constexpr CommandSpec kCommands[] = {
     other("config|help", 2, kNone, Group::server, run_help, "Lists the forms of CONFIG"),
     other("config|set", -4, kNone, Group::server, run_config_set,
           "Refused: settings change with a restart"),
-    query("dbsize", 1, Group::server, kNoKeys, make_dbsize, Form::plain, "Counts the keys"),
+    in_each_group(query("dbsize", 1, Group::server, kNoKeys, make_dbsize, Form::plain,
+                        "Counts the keys")),
     change("decr", 2, Group::string, kOneKey, make_decr, "Subtracts 1 from a number"),
     change("decrby", 3, Group::string, kOneKey, make_decrby, "Subtracts from a number"),
     change("del", -2, Group::generic, kAllKeys, make_del, "Deletes keys"),
@@ -195,7 +210,7 @@ constexpr CommandSpec kCommands[] = {
     change("incr", 2, Group::string, kOneKey, make_incr, "Adds 1 to a number"),
     change("incrby", 3, Group::string, kOneKey, make_incrby, "Adds to a number"),
     other("info", -1, kNone, Group::server, run_info, "Tells about this node as text"),
-    scan("keys", 2, Group::generic, scan_keys, "All keys that match a pattern"),
+    in_each_group(scan("keys", 2, Group::generic, scan_keys, "All keys that match a pattern")),
     change("lease.attach", 3, Group::leasehold, kSecondKey, make_lease_attach,
            "Attaches a key to a lease, which deletes the key when it ends"),
     change("lease.detach", 2, Group::leasehold, kOneKey, make_lease_detach,
@@ -220,7 +235,11 @@ constexpr CommandSpec kCommands[] = {
           InMulti::run),
     other("leasehold|explain", 2, Effect::after_reads, Group::leasehold, run_leasehold_explain,
           "Why this connection's last read was served in its way"),
+    other("leasehold|group", -2, kNone, Group::leasehold, run_leasehold_group,
+          "The group for this connection's commands without keys: [number | KEY key]"),
     other("leasehold|help", 2, kNone, Group::leasehold, run_help, "Lists the forms of LEASEHOLD"),
+    other("leasehold|host", 4, kNone, Group::leasehold, run_leasehold_host,
+          "Of nodes with many groups: this one knows another node from now on: ADD id=host:port"),
     other("leasehold|member", -3, kNone, Group::leasehold, run_leasehold_member,
           "The members: LIST | ADD [WITNESS] id=host:port ... | PROMOTE | DEMOTE | REMOVE id ... | "
           "MOVE id=host:port ... | REPLACE old new ..."),
@@ -243,7 +262,7 @@ constexpr CommandSpec kCommands[] = {
           "The numbers on which the group has agreed: nothing, or SET name value ..."),
     other("leasehold|snapshot", 2, kNone, Group::leasehold, run_leasehold_snapshot,
           "Makes this node's store durable and cuts its log to the tail"),
-    other("leasehold|status", 2, kNone, Group::leasehold, run_leasehold_status,
+    other("leasehold|status", 2, kInTurn, Group::leasehold, run_leasehold_status,
           "This node as one JSON object"),
     other("leasehold|transfer", -2, Effect::after_writes, Group::leasehold, run_leasehold_transfer,
           "Transfers the leadership, to the voter that has most of the log or to [id]"),
@@ -277,7 +296,8 @@ constexpr CommandSpec kCommands[] = {
           "Ends PSUBSCRIBE", InMulti::refused, While::subscribed),
     other("quit", -1, kNone, Group::connection, run_quit, "Closes the connection", InMulti::run,
           While::run),
-    scan("randomkey", 1, Group::generic, scan_random, "One of the first 1,000 keys"),
+    in_each_group(scan("randomkey", 1, Group::generic, scan_random,
+                       "One of the first 1,000 keys")),
     other("readonly", 1, kNone, Group::cluster, run_readonly,
           "Accepted, without effect: every node answers every read"),
     other("readwrite", 1, kNone, Group::cluster, run_readonly, "Accepted, without effect"),
@@ -287,8 +307,9 @@ constexpr CommandSpec kCommands[] = {
     other("reset", 1, Effect::after_all, Group::connection, run_reset,
           "Makes the connection like a new one", InMulti::run, While::run),
     other("role", 1, kNone, Group::server, run_role, "This node's role, for cluster clients"),
-    scan("scan", -2, Group::generic, scan_some,
-         "Some keys and a cursor for the next ones: cursor [MATCH pattern] [COUNT n] [TYPE t]"),
+    in_group(scan("scan", -2, Group::generic, scan_some,
+                  "Some keys and a cursor for the next ones: cursor [MATCH pattern] [COUNT n] "
+                  "[TYPE t]"), group_of_cursor),
     other("script", -2, kNone, Group::scripting, run_help, "Tells about scripts of lock libraries"),
     other("script|exists", -3, kNone, Group::scripting, run_script_exists,
           "Which digests this node knows"),

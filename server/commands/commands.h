@@ -116,6 +116,8 @@ void run_wait(Session& session, const Arguments& args, std::string& out);
 
 // commands_cluster.cc
 void scan_slot(StoreReader& reader, const Arguments& args, std::string& out);
+std::size_t group_of_slot(const ServerState& state, const Arguments& args, std::size_t groups);
+std::size_t group_of_cursor(const ServerState& state, const Arguments& args, std::size_t groups);
 void run_cluster_info(Session& session, const Arguments& args, std::string& out);
 void run_cluster_keyslot(Session& session, const Arguments& args, std::string& out);
 void run_cluster_myid(Session& session, const Arguments& args, std::string& out);
@@ -128,10 +130,12 @@ void run_role(Session& session, const Arguments& args, std::string& out);
 // commands_leasehold.cc and commands_member.cc
 void run_leasehold_backup(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_explain(Session& session, const Arguments& args, std::string& out);
+void run_leasehold_group(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_member(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_read(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_readbackup(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_readmode(Session& session, const Arguments& args, std::string& out);
+void run_leasehold_host(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_reload(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_snapshot(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_status(Session& session, const Arguments& args, std::string& out);

@@ -19,7 +19,7 @@ constexpr std::int64_t kPasswordBitsMax = 4096;
 constexpr std::int64_t kAclLogShown = 10;
 
 const kv::Users& users_of(const Session& session) {
-  return session.context().store.users();
+  return session.users();
 }
 
 Accounts& accounts_of(const Session& session) {

@@ -1,6 +1,6 @@
 // What cluster-aware clients of Redis ask. Every node serves every key, so there is nothing to
-// redirect: all slots are one range, which the leader serves as the master and the others as its
-// replicas. A client that learns this sends its writes to the node where they are cheapest.
+// redirect: each group has one range of slots, which its leader serves as the master and the others
+// as its replicas. A client that learns this sends its writes to the node where they are cheapest.
 //
 // While no leader is known, which lasts for about an election timeout, the last known leader is
 // named: clients keep an empty layout forever, but ask again when a node does not answer.
@@ -14,34 +14,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace leasehold::server {
 namespace {
-
-constexpr std::uint32_t kSlots = 16384;
-
-/// CRC-16 with polynomial 0x1021, from 0, not reflected (XMODEM).
-std::uint32_t crc16(std::string_view bytes) {
-  std::uint32_t crc = 0;
-  for (const char c : bytes) {
-    crc ^= static_cast<std::uint32_t>(static_cast<unsigned char>(c)) << 8U;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc << 1U) ^ ((crc & 0x8000U) != 0 ? 0x1021U : 0U);
-    crc &= 0xffffU;
-  }
-  return crc;
-}
-
-/// Of the part in the first braces, if there is one and it is not empty.
-std::uint32_t slot_of(std::string_view key) {
-  const std::size_t open = key.find('{');
-  if (open != std::string_view::npos) {
-    const std::size_t close = key.find('}', open + 1);
-    if (close != std::string_view::npos && close > open + 1) {
-      key = key.substr(open + 1, close - open - 1);
-    }
-  }
-  return crc16(key) % kSlots;
-}
 
 struct ClusterNode {
   raft::NodeId id;
@@ -120,6 +99,36 @@ void append_shards_node(std::string& out, const ClusterNode& node, bool master,
   append_bulk(out, node.connected || node.self ? "online" : "fail");
 }
 
+/// A group with the slots from `first` to `last`, and the nodes that serve it, the master first.
+struct Range {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+  const node::NodeStatus* status = nullptr;
+  std::vector<ClusterNode> nodes;
+};
+
+/// Without those that nobody serves as far as this node knows.
+using Ranges = std::vector<Range>;
+Ranges ranges_of(const std::vector<node::NodeStatus>& groups, const ServerState& state) {
+  Ranges ranges;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    Range range{ServedGroups::first_slot(i, groups.size()),
+                ServedGroups::first_slot(i + 1, groups.size()) - 1, &groups[i],
+                serving_nodes(groups[i], state)};
+    if (!range.nodes.empty()) ranges.push_back(std::move(range));
+  }
+  return ranges;
+}
+
+using FormatGroups = void (*)(const std::vector<node::NodeStatus>&, const ServerState&, Protocol,
+                              std::string&);
+void with_groups(Session& session, FormatGroups format) {
+  session.with_statuses([format, protocol = session.protocol, &state = session.context().state](
+                            const std::vector<node::NodeStatus>& statuses, std::string& reply) {
+    format(statuses, state, protocol, reply);
+  });
+}
+
 using Format = void (*)(const node::NodeStatus&, const ServerState&, Protocol, std::string&);
 void with_cluster(Session& session, Format format) {
   session.with_status([format, protocol = session.protocol, &state = session.context().state](
@@ -128,62 +137,79 @@ void with_cluster(Session& session, Format format) {
   });
 }
 
-void format_slots(const node::NodeStatus& status, const ServerState& state, Protocol,
+void format_slots(const std::vector<node::NodeStatus>& groups, const ServerState& state, Protocol,
                   std::string& out) {
-  const auto nodes = serving_nodes(status, state);
-  append_array(out, nodes.empty() ? 0 : 1);
-  if (nodes.empty()) return;
-  append_array(out, 2 + nodes.size());
-  append_integer(out, 0);
-  append_integer(out, kSlots - 1);
-  for (const ClusterNode& node : nodes) append_slots_node(out, node);
-}
-
-void format_shards(const node::NodeStatus& status, const ServerState& state, Protocol protocol,
-                   std::string& out) {
-  const auto nodes = serving_nodes(status, state);
-  append_array(out, nodes.empty() ? 0 : 1);
-  if (nodes.empty()) return;
-  append_map(out, 2, protocol);
-  append_bulk(out, "slots");
-  append_array(out, 2);
-  append_integer(out, 0);
-  append_integer(out, kSlots - 1);
-  append_bulk(out, "nodes");
-  append_array(out, nodes.size());
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    append_shards_node(out, nodes[i], i == 0, status, protocol);
+  const Ranges ranges = ranges_of(groups, state);
+  append_array(out, ranges.size());
+  for (const Range& range : ranges) {
+    append_array(out, 2 + range.nodes.size());
+    append_integer(out, range.first);
+    append_integer(out, range.last);
+    for (const ClusterNode& node : range.nodes) append_slots_node(out, node);
   }
 }
 
-void format_nodes(const node::NodeStatus& status, const ServerState& state, Protocol,
+void format_shards(const std::vector<node::NodeStatus>& groups, const ServerState& state,
+                   Protocol protocol, std::string& out) {
+  const Ranges ranges = ranges_of(groups, state);
+  append_array(out, ranges.size());
+  for (const Range& range : ranges) {
+    append_map(out, 2, protocol);
+    append_bulk(out, "slots");
+    append_array(out, 2);
+    append_integer(out, range.first);
+    append_integer(out, range.last);
+    append_bulk(out, "nodes");
+    append_array(out, range.nodes.size());
+    for (std::size_t i = 0; i < range.nodes.size(); ++i) {
+      append_shards_node(out, range.nodes[i], i == 0, *range.status, protocol);
+    }
+  }
+}
+
+/// Each node once: a master if it is that of any group, and else a replica of the first one's.
+void format_nodes(const std::vector<node::NodeStatus>& groups, const ServerState& state, Protocol,
                   std::string& out) {
-  const auto serving = serving_nodes(status, state);
-  const std::string master = serving.empty() ? std::string() : serving.front().name;
+  const Ranges ranges = ranges_of(groups, state);
   std::string text;
-  for (const ClusterNode& node : known_nodes(status, state)) {
-    const bool leads = node.name == master;
-    const std::string_view follows = leads || master.empty() ? "-" : std::string_view(master);
+  for (const ClusterNode& node : known_nodes(groups.front(), state)) {
+    std::string slots;
+    for (const Range& range : ranges) {
+      if (range.nodes.front().name != node.name) continue;
+      fmt::format_to(std::back_inserter(slots), " {}-{}", range.first, range.last);
+    }
+    const bool leads = !slots.empty();
+    const std::string_view master =
+        ranges.empty() ? std::string_view() : std::string_view(ranges.front().nodes.front().name);
+    const std::string_view follows = leads || master.empty() ? "-" : master;
     fmt::format_to(std::back_inserter(text), "{} {}:{}@0 {}{} {} 0 0 {} {}{}\n", node.name,
                    node.host, node.port, node.self ? "myself," : "", leads ? "master" : "slave",
-                   follows, status.term.value(),
-                   node.connected || node.self ? "connected" : "disconnected",
-                   leads ? " 0-16383" : "");
+                   follows, groups.front().term.value(),
+                   node.connected || node.self ? "connected" : "disconnected", slots);
   }
   append_bulk(out, text);
 }
 
-void format_info(const node::NodeStatus& status, const ServerState& state, Protocol,
+void format_info(const std::vector<node::NodeStatus>& groups, const ServerState& state, Protocol,
                  std::string& out) {
-  const bool ok = status.leader != raft::kNobody;
+  std::uint32_t led = 0;
+  std::set<raft::NodeId> leaders;
+  std::uint64_t epoch = 0;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    epoch = std::max(epoch, groups[i].term.value());
+    if (groups[i].leader == raft::kNobody) continue;
+    leaders.insert(groups[i].leader);
+    led +=
+        ServedGroups::first_slot(i + 1, groups.size()) - ServedGroups::first_slot(i, groups.size());
+  }
   append_bulk(
-      out,
-      fmt::format("cluster_enabled:1\r\ncluster_state:{}\r\ncluster_slots_assigned:16384\r\n"
-                  "cluster_slots_ok:{}\r\ncluster_slots_pfail:0\r\ncluster_slots_fail:{}\r\n"
-                  "cluster_known_nodes:{}\r\ncluster_size:1\r\ncluster_current_epoch:{}\r\n"
-                  "cluster_my_epoch:{}\r\n",
-                  ok ? "ok" : "fail", ok ? kSlots : 0, ok ? 0 : kSlots,
-                  known_nodes(status, state).size(), status.term.value(), status.term.value()));
+      out, fmt::format("cluster_enabled:1\r\ncluster_state:{}\r\ncluster_slots_assigned:16384\r\n"
+                       "cluster_slots_ok:{}\r\ncluster_slots_pfail:0\r\ncluster_slots_fail:{}\r\n"
+                       "cluster_known_nodes:{}\r\ncluster_size:{}\r\ncluster_current_epoch:{}\r\n"
+                       "cluster_my_epoch:{}\r\n",
+                       led == kSlots ? "ok" : "fail", led, kSlots - led,
+                       known_nodes(groups.front(), state).size(),
+                       std::max<std::size_t>(leaders.size(), 1), epoch, epoch));
 }
 
 void format_role(const node::NodeStatus& status, const ServerState& state, Protocol,
@@ -217,19 +243,19 @@ void format_role(const node::NodeStatus& status, const ServerState& state, Proto
 }  // namespace
 
 void run_cluster_slots(Session& session, const Arguments&, std::string&) {
-  with_cluster(session, format_slots);
+  with_groups(session, format_slots);
 }
 
 void run_cluster_shards(Session& session, const Arguments&, std::string&) {
-  with_cluster(session, format_shards);
+  with_groups(session, format_shards);
 }
 
 void run_cluster_nodes(Session& session, const Arguments&, std::string&) {
-  with_cluster(session, format_nodes);
+  with_groups(session, format_nodes);
 }
 
 void run_cluster_info(Session& session, const Arguments&, std::string&) {
-  with_cluster(session, format_info);
+  with_groups(session, format_info);
 }
 
 void run_role(Session& session, const Arguments&, std::string&) {
@@ -254,7 +280,7 @@ void scan_slot(StoreReader& reader, const Arguments& args, std::string& out) {
   std::size_t budget = kPatternStepsMax;
   std::string error;
   const Walked walked = walk_keys(
-      reader.store,
+      reader.group.store,
       [&](const std::string& key) {
         if (slot_of(key) == *slot && reader.may_show(key, budget)) ++in_slot;
         return budget > 0;
@@ -265,6 +291,12 @@ void scan_slot(StoreReader& reader, const Arguments& args, std::string& out) {
   reader.refuse(out, fmt::format("ERR there are more than {} keys, or their names are too long, or "
                                  "the user's patterns cost too much, to be counted by slot",
                                  kWalkedKeysMax));
+}
+
+std::size_t group_of_slot(const ServerState&, const Arguments& args, std::size_t groups) {
+  const auto slot = parse_integer(args[2]);
+  if (!slot || *slot < 0 || *slot >= kSlots) return 0;  // it will be refused
+  return static_cast<std::size_t>(*slot) * groups / kSlots;
 }
 
 void run_readonly(Session&, const Arguments&, std::string& out) {

@@ -111,6 +111,7 @@ void run_reset(Session& session, const Arguments&, std::string& out) {
   session.multi().clear();
   session.stop_listening();
   session.set_read_policy({});
+  session.select_group(session.context().groups.home());
   session.set_reply_wish(ReplyWish::all);
   append_simple(out, "RESET");
 }

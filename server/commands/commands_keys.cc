@@ -94,16 +94,17 @@ void scan_some(StoreReader& reader, const Arguments& args, std::string& out) {
     return reader.refuse(out, problem);
   }
   ScanCursors& cursors = reader.state.scan_cursors;
-  std::optional<std::string> after;
+  ScanPosition at;
   if (*cursor != 0) {
-    after = cursors.find(*cursor);
-    if (!after) {
+    const auto found = cursors.find(*cursor);
+    if (!found) {
       return reader.refuse(out,
                            "ERR this node does not know the cursor (any more): cursors are good at "
                            "the node that gave them; begin again with 0");
     }
+    at = *found;
   }
-  auto keys = reader.store.keys_after(after, options.count);
+  auto keys = reader.group.store.keys_after(at.after, options.count);
   if (!keys) return store_failed(out, keys.error());
   std::vector<std::string_view> found;
   std::size_t budget = kPatternStepsMax;
@@ -119,10 +120,23 @@ void scan_some(StoreReader& reader, const Arguments& args, std::string& out) {
     if (shown) found.push_back(key);
   }
   const bool more = seen < keys.value().size() || seen == options.count;
+  const bool last_group = at.group + 1 == reader.groups.all().size();
+  std::uint64_t next = 0;
+  if (more) {
+    next = cursors.add({at.group, keys.value()[seen - 1]});
+  } else if (!last_group) {
+    next = cursors.add({at.group + 1, std::nullopt});
+  }
   append_array(out, 2);
-  append_bulk(out, more ? std::to_string(cursors.add(keys.value()[seen - 1])) : "0");
+  append_bulk(out, std::to_string(next));
   append_array(out, found.size());
   for (const std::string_view key : found) append_bulk(out, key);
+}
+
+std::size_t group_of_cursor(const ServerState& state, const Arguments& args, std::size_t) {
+  const auto cursor = parse_cursor(args[1]);
+  const auto at = cursor && *cursor != 0 ? state.scan_cursors.find(*cursor) : std::nullopt;
+  return at ? at->group : 0;  // one that is not known is refused
 }
 
 void scan_keys(StoreReader& reader, const Arguments& args, std::string& out) {
@@ -135,7 +149,7 @@ void scan_keys(StoreReader& reader, const Arguments& args, std::string& out) {
   std::size_t budget = kPatternStepsMax;
   std::string error;
   const Walked walked = walk_keys(
-      reader.store,
+      reader.group.store,
       [&](const std::string& key) {
         if (glob_matches(args[1], key, budget) && reader.may_show(key, budget)) {
           bytes += key.size();
@@ -162,7 +176,7 @@ void scan_keys(StoreReader& reader, const Arguments& args, std::string& out) {
 }
 
 void scan_random(StoreReader& reader, const Arguments&, std::string& out) {
-  auto keys = reader.store.keys_after(std::nullopt, kRandomKeysMax);
+  auto keys = reader.group.store.keys_after(std::nullopt, kRandomKeysMax);
   if (!keys) return store_failed(out, keys.error());
   auto& all = keys.value();
   std::size_t budget = kPatternStepsMax;

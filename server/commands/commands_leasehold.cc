@@ -77,14 +77,16 @@ std::string error_word(const Error& error) {
 }  // namespace
 
 void run_leasehold_status(Session& session, const Arguments&, std::string&) {
-  session.with_status(
-      [&context = session.context()](const node::NodeStatus& status, std::string& reply) {
-        append_bulk(reply, status_json(status, context.state, context.store));
-      });
+  const ServedGroups& groups = session.context().groups;
+  const auto selected = static_cast<std::size_t>(&session.group() - groups.all().data());
+  session.with_statuses([&state = session.context().state, &groups, selected](
+                            const std::vector<node::NodeStatus>& statuses, std::string& reply) {
+    append_bulk(reply, status_json(statuses, state, groups, selected));
+  });
 }
 
 void run_leasehold_backup(Session& session, const Arguments& args, std::string& out) {
-  const auto& backup = session.context().state.options.backup;
+  const auto& backup = session.group().backups.write;
   if (!backup) return session.refuse(out, "ERR this server writes no backups");
   const bool stale = args.size() == 4;
   if (args.size() > 4 || (stale && !equals_ignoring_case(args[3], "stale"))) {
@@ -110,7 +112,7 @@ void run_leasehold_backup(Session& session, const Arguments& args, std::string& 
 }
 
 void run_leasehold_readbackup(Session& session, const Arguments& args, std::string& out) {
-  const auto& read = session.context().state.options.read_backup;
+  const auto& read = session.group().backups.read;
   if (!read) return session.refuse(out, "ERR this server writes no backups");
   const auto offset = parse_integer(args[3]);
   if (!offset || *offset < 0) {
@@ -130,7 +132,7 @@ void run_leasehold_readbackup(Session& session, const Arguments& args, std::stri
 }
 
 void run_leasehold_snapshot(Session& session, const Arguments&, std::string&) {
-  session.context().node.cut_log([answer = session.answer_later()](Result<replica::LogCut> done) {
+  session.group().group.cut_log([answer = session.answer_later()](Result<replica::LogCut> done) {
     std::string reply;
     if (done) {
       const replica::LogCut& cut = done.value();
@@ -155,6 +157,33 @@ void run_leasehold_reload(Session& session, const Arguments&, std::string& out) 
       append_bulk(reply, read.value());
     } else {
       append_error(reply, fmt::format("ERR everything stays as it was: {}", read.error().message));
+    }
+    answer(std::move(reply));
+  });
+}
+
+void run_leasehold_host(Session& session, const Arguments& args, std::string& out) {
+  const auto& add_host = session.context().state.options.add_host;
+  if (!equals_ignoring_case(args[2], "add")) {
+    return session.refuse(out, "ERR expected LEASEHOLD HOST ADD id=host:port");
+  }
+  if (!add_host) {
+    return session.refuse(out, "ERR this node has one group: LEASEHOLD MEMBER ADD adds a member");
+  }
+  const std::size_t equals = args[3].find('=');
+  const auto id = parse_integer(args[3].substr(0, equals));
+  if (equals == std::string_view::npos || !id || *id < 1) {
+    return session.refuse(out, "ERR write the node as id=host:port");
+  }
+  const raft::NodeId node(static_cast<std::uint64_t>(*id));
+  session.context().background->post([&add_host, node,
+                                      address = std::string(args[3].substr(equals + 1)),
+                                      answer = session.answer_later()] {
+    std::string reply;
+    if (const auto added = add_host(node, address); added) {
+      append_simple(reply, "OK");
+    } else {
+      append_error(reply, "ERR " + added.error().message);
     }
     answer(std::move(reply));
   });
@@ -201,7 +230,40 @@ void run_leasehold_read(Session& session, const Arguments& args, std::string& ou
   if (const std::string why = session.refusal_of(*spec, words, "toplevel"); !why.empty()) {
     return session.refuse(out, why);
   }
+  if (const std::string why = session.find_group(*spec, words); !why.empty()) {
+    return session.refuse(out, why);
+  }
   session.read(*spec, words, policy, out);
+}
+
+void run_leasehold_group(Session& session, const Arguments& args, std::string& out) {
+  const std::vector<ServedGroup>& groups = session.context().groups.all();
+  if (args.size() == 2) {
+    const auto selected = static_cast<std::size_t>(&session.group() - groups.data());
+    const std::pair<const char*, std::size_t> rows[] = {
+        {"group", selected + 1},
+        {"groups", groups.size()},
+        {"first-slot", ServedGroups::first_slot(selected, groups.size())},
+        {"last-slot", ServedGroups::first_slot(selected + 1, groups.size()) - 1}};
+    append_map(out, std::size(rows), session.protocol);
+    for (const auto& [name, value] : rows) {
+      append_bulk(out, name);
+      append_integer(out, static_cast<std::int64_t>(value));
+    }
+    return;
+  }
+  if (args.size() == 4 && equals_ignoring_case(args[2], "key")) {
+    session.select_group(session.context().groups.of_slot(slot_of(args[3])));
+    return append_simple(out, "OK");
+  }
+  const auto number = args.size() == 3 ? parse_integer(args[2]) : std::nullopt;
+  if (!number || *number < 1 || static_cast<std::uint64_t>(*number) > groups.size()) {
+    return session.refuse(out, fmt::format("ERR expected LEASEHOLD GROUP [number | KEY key], "
+                                           "with a number from 1 to {}",
+                                           groups.size()));
+  }
+  session.select_group(groups[static_cast<std::size_t>(*number) - 1]);
+  append_simple(out, "OK");
 }
 
 void run_leasehold_explain(Session& session, const Arguments&, std::string& out) {

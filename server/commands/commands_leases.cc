@@ -1,6 +1,7 @@
 // LEASE.*: the leases that clients hold (docs/leases.md).
 #include <leasehold/kv/local/lease_renewal.h>
 #include <leasehold/server/commands/commands.h>
+#include <leasehold/server/front/acting.h>
 #include <leasehold/server/front/lease_word.h>
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/words.h>
@@ -56,20 +57,22 @@ bool others_are_among(const Session& session, const std::vector<kv::LeaseRef>& l
   const auto& rights = session.user().rights;
   if (!rights || rights->may_touch_leases_of_others()) return false;
   return std::any_of(leases.begin(), leases.end(), [&](const kv::LeaseRef& lease) {
-    const auto found = session.context().store.find_lease(lease.id, lease.name);
+    const auto found = session.group().store.find_lease(lease.id, lease.name);
     if (!found || !found.value()) return false;
     const auto& held = found.value()->lease;
-    return !held.owner.empty() && !kv::is_of_user(held, rights->user(), rights->created());
+    const std::uint64_t created = session.at_home() ? rights->created() : 0;
+    return !held.owner.empty() &&
+           !kv::is_of_user(held, owner_in(*rights, session.at_home()), created);
   });
 }
 
 /// Under the leader lease. False: the log has to be asked.
 bool renew_here(Session& session, const std::vector<kv::LeaseRef>& leases, std::string& out) {
-  const Session::Context& context = session.context();
-  kv::LeaseKeeper* const keeper = context.state.lease_keeper;
-  if (keeper == nullptr || !context.state.options.lease_reads) return false;
+  const ServedGroup& group = session.group();
+  kv::LeaseKeeper* const keeper = group.lease_keeper;
+  if (keeper == nullptr || !session.context().state.options.lease_reads) return false;
   if (others_are_among(session, leases)) return false;
-  const auto renewed = kv::renew_under_lease(context.node, *keeper, context.store, leases);
+  const auto renewed = kv::renew_under_lease(group.group, *keeper, group.store, leases);
   if (!renewed) return false;
   append_array(out, leases.size());
   for (const auto& ttl : renewed->ttl) {
@@ -202,6 +205,7 @@ void run_lease_renew(Session& session, const Arguments& args, std::string& out) 
   auto encoded =
       std::visit([](auto& o) { return kv::encode_command(kv::Command(std::move(o))); }, operation);
   if (!encoded) return session.refuse(out, "ERR " + encoded.error().message);
+  if (session.refuse_distrusted(out)) return;
   if (renew_here(session, leases, out)) return;
   if (session.refuse_when_draining(out)) return;
   // It may be repeated: the second time gives a lease its whole time once more.

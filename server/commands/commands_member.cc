@@ -104,7 +104,7 @@ void run_leasehold_member(Session& session, const Arguments& args, std::string& 
   if (edits.empty()) return session.refuse(out, kMemberForms);
   // It knows no users, so it cannot know who may do this.
   if (state.options.witness) return session.refuse(out, witness_refusal(state));
-  session.context().node.change_members(
+  session.group().group.change_members(
       std::move(edits), options,
       [answer = session.answer_later()](const node::MembersResult& result) {
         answer(reply_to(result));

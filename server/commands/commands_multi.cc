@@ -71,7 +71,7 @@ void run_watch(Session& session, const Arguments& args, std::string& out) {
   std::vector<std::string_view> keys(args.begin() + 1, args.end());
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-  const auto found = session.context().store.get_all(keys, kv::Load::revisions);
+  const auto found = session.group().store.get_all(keys, kv::Load::revisions);
   if (!found && found.error().code == ErrorCode::invalid_argument) {
     return refuse_watch(session, "ERR " + found.error().message, out);
   }
@@ -90,6 +90,7 @@ void run_watch(Session& session, const Arguments& args, std::string& out) {
 
 void run_leasehold_expect(Session& session, const Arguments& args, std::string& out) {
   if (session.multi().open()) {
+    session.multi().spoil();
     return session.refuse(out, "ERR LEASEHOLD EXPECT inside MULTI is not allowed: send it before");
   }
   if (args.size() < 4 || args.size() % 2 != 0) {

@@ -41,9 +41,9 @@ void call(Session& session, const Script& script, const Arguments& keys, const A
     const std::string why = session.refusal_of(*spec, {}, "script");
     if (!why.empty()) return session.refuse(out, why);
   }
-  const Session::Context& context = session.context();
+  const ServedGroup& group = session.group();
   for (kv::Operation& operation : made.operations) {
-    see_time(operation, context.store, context.state.lease_keeper);
+    see_time(operation, group.store, group.lease_keeper);
   }
   auto encoded =
       made.operations.size() == 1

@@ -205,10 +205,11 @@ void run_info(Session& session, const Arguments& args, std::string& out) {
   std::vector<std::string> sections;
   std::transform(args.begin() + 1, args.end(), std::back_inserter(sections), lowered);
   static_cast<void>(out);
-  session.with_status([sections = std::move(sections), &context = session.context()](
-                          const node::NodeStatus& status, std::string& reply) {
-    append_bulk(reply, info_text(sections, status, context.state, context.store));
-  });
+  session.with_status(
+      [sections = std::move(sections), &state = session.context().state, &group = session.group()](
+          const node::NodeStatus& status, std::string& reply) {
+        append_bulk(reply, info_text(sections, status, state, group));
+      });
 }
 
 void run_slowlog_get(Session& session, const Arguments& args, std::string& out) {

@@ -1,6 +1,7 @@
 // LEASEHOLD SESSION and LEASEHOLD ONCE: commands that are executed once, however often they are
 // sent.
 #include <leasehold/server/commands/commands.h>
+#include <leasehold/server/front/acting.h>
 #include <leasehold/server/front/words.h>
 
 #include <fmt/format.h>
@@ -16,6 +17,12 @@ namespace {
 constexpr const char* kSessionForms =
     "ERR expected LEASEHOLD SESSION OPEN, CLOSE id, TOUCH id or LIST";
 
+/// Sessions have their ids in each group: under one of another group the command would be executed
+/// in somebody else's session.
+constexpr const char* kSessionElsewhere =
+    "CROSSSLOT a session is of the group that the connection has selected, and the keys are of "
+    "another one: send LEASEHOLD GROUP KEY with such a key first, then open the session";
+
 /// A session's id, or the number of a command.
 std::optional<std::uint64_t> parse_number(std::string_view word) {
   const auto number = parse_integer(word);
@@ -30,18 +37,19 @@ void propose_plain(Session& session, const kv::Command& command, std::string& ou
   session.propose(std::move(encoded).value(), ReplyForm::plain, {});
 }
 
-std::string json_of(const std::string& text) {
+std::string json_of(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
 /// Those of other users are for operators. One without an owner is everybody's.
 bool may_show(const Session& session, const replica::SessionTable::Session& one) {
   const auto& rights = session.user().rights;
-  return one.owner.empty() || (rights && (rights->operates() || one.owner == rights->user()));
+  return one.owner.empty() ||
+         (rights && (rights->operates() || one.owner == owner_in(*rights, session.at_home())));
 }
 
 void list_sessions(const Session& session, std::string& out) {
-  const auto sessions = session.context().store.sessions();
+  const auto sessions = session.group().store.sessions();
   if (!sessions) return append_error(out, "ERR the store failed: " + sessions.error().message);
   std::size_t open = 0;
   std::string text;
@@ -50,7 +58,7 @@ void list_sessions(const Session& session, std::string& out) {
     if (++open > 1) text += ',';
     fmt::format_to(std::back_inserter(text), R"({{"id":{},"activity":{},"results":{})",
                    one.id.value(), one.activity, one.results);
-    if (!one.owner.empty()) text += R"(,"user":)" + json_of(one.owner);
+    if (!one.owner.empty()) text += R"(,"user":)" + json_of(user_of(one.owner, session.at_home()));
     text += '}';
   }
   append_bulk(out, fmt::format(R"({{"open":{},"open_max":{},"sessions":[{}]}})", open,
@@ -93,6 +101,12 @@ std::string carry_write(Session& session, const Arguments& words, Carried& carri
   }
   if (std::string problem = session.refusal_of(*spec, words, "toplevel"); !problem.empty()) {
     return problem;
+  }
+  if (std::string problem = session.find_group(*spec, words); !problem.empty()) return problem;
+  if (!session.in_selected_group()) {
+    // As after any other refusal of EXEC, the transaction is over.
+    if (exec) session.multi().clear();
+    return kSessionElsewhere;
   }
   if (exec) return carry_transaction(session, carried);
   kv::Operation operation;

@@ -56,7 +56,7 @@ void run_leasehold_settings(Session& session, const Arguments& args, std::string
   // It knows no users, so it cannot know who may do this.
   const ServerState& state = session.context().state;
   if (state.options.witness) return session.refuse(out, witness_refusal(state));
-  session.context().node.change_settings(
+  session.group().group.change_settings(
       edit.value(), state.options.command_timeout,
       [answer = session.answer_later()](const replica::SettingsResult& result) {
         answer(reply_to(result));

@@ -185,7 +185,7 @@ std::string make_strlen(const Arguments& args, kv::Operation& operation) {
 }
 
 void run_get(Session& session, const Arguments& args, std::string& out) {
-  const auto found = session.context().store.get(args[1]);
+  const auto found = session.group().store.get(args[1]);
   if (!found) {
     append_error(out, "ERR the store failed: " + found.error().message);
   } else if (found.value()) {

@@ -20,7 +20,8 @@ bool is_pattern(std::string_view verb) {
 }  // namespace
 
 void run_subscribe(Session& session, const Arguments& args, std::string& out) {
-  if (session.refuse_when_draining(out)) return;
+  // It hears all groups.
+  if (session.refuse_when_draining(out, true)) return;
   if (session.watching()) {
     return session.refuse(out,
                           "ERR this connection watches keys: LEASEHOLD UNWATCH or RESET ends it");

@@ -83,7 +83,7 @@ void run_leasehold_transfer(Session& session, const Arguments& args, std::string
   }
   if (session.refuse_when_draining(out)) return;
   const ServerOptions& options = session.context().state.options;
-  node::Node& node = session.context().node;
+  node::Group& node = session.group().group;
   node.transfer_leadership(to, options.command_timeout,
                            [answer = session.answer_later(), begun = node.clock().now().promise,
                             &node, &options](const replica::TransferResult& result) {

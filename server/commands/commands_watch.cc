@@ -101,7 +101,7 @@ void run_leasehold_watch(Session& session, const Arguments& args, std::string& o
                           "ERR this connection watches or has subscribed already: LEASEHOLD "
                           "UNWATCH or RESET ends it");
   }
-  const auto figures = session.context().store.events().figures();
+  const auto figures = session.group().store.events().figures();
   const std::uint64_t next = figures.head + 1;
   const std::uint64_t from = wish.from.value_or(next);
   if (from > next) {
@@ -131,8 +131,8 @@ void scan_range(StoreReader& reader, const Arguments& args, std::string& out) {
   if (const std::string problem = parse_range(args, wish); !problem.empty()) {
     return reader.refuse(out, problem);
   }
-  const auto found = reader.store.rows(args[2], wish.after, wish.count,
-                                       wish.values ? kv::Load::whole : kv::Load::revisions);
+  const auto found = reader.group.store.rows(args[2], wish.after, wish.count,
+                                             wish.values ? kv::Load::whole : kv::Load::revisions);
   if (!found) return append_error(out, "ERR the store failed: " + found.error().message);
   const kv::Rows& rows = found.value();
   append_array(out, 3);

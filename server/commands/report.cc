@@ -219,8 +219,7 @@ void leasehold_section(Lines& lines, const node::NodeStatus& status, const Serve
   }
 }
 
-void state_section(Lines& lines, const ServerState& state) {
-  const StateHealth& health = state.health;
+void state_section(Lines& lines, const StateHealth& health) {
   lines.section("State");
   lines.add("state_served", health.refuses.load() ? "no" : "yes");
   lines.add("state_compares", health.compares.load());
@@ -274,15 +273,14 @@ nlohmann::ordered_json snapshots_json(const node::NodeStatus& status) {
 }
 
 /// The backup that is being written; null: none.
-nlohmann::ordered_json backup_json(const ServerState& state) {
-  if (!state.options.backup_progress) return nullptr;
-  const auto progress = state.options.backup_progress();
+nlohmann::ordered_json backup_json(const BackupCalls& backups) {
+  if (!backups.progress) return nullptr;
+  const auto progress = backups.progress();
   if (!progress) return nullptr;
   return {{"name", progress->name}, {"bytes", progress->bytes}, {"size", progress->size}};
 }
 
-nlohmann::ordered_json state_json(const ServerState& state) {
-  const StateHealth& health = state.health;
+nlohmann::ordered_json state_json(const StateHealth& health) {
   return {{"served", !health.refuses.load()},
           {"refused", health.refused()},
           {"warning", health.warning()},
@@ -291,6 +289,23 @@ nlohmann::ordered_json state_json(const ServerState& state) {
           {"scrubs", health.scrubs.load()},
           {"scrub_errors", health.scrub_errors.load()},
           {"last_scrub", health.last_scrub.load()}};
+}
+
+nlohmann::ordered_json groups_json(const std::vector<node::NodeStatus>& statuses,
+                                   std::size_t selected) {
+  std::size_t led = 0;
+  std::size_t leased = 0;
+  std::size_t without_leader = 0;
+  for (const node::NodeStatus& status : statuses) {
+    led += status.role == raft::Role::leader ? 1 : 0;
+    leased += status.lease_left > lease::Duration(0) ? 1 : 0;
+    without_leader += status.leader == raft::kNobody ? 1 : 0;
+  }
+  return {{"number", selected + 1},
+          {"count", statuses.size()},
+          {"led", led},
+          {"leased", leased},
+          {"without_leader", without_leader}};
 }
 
 nlohmann::ordered_json driver_json(const node::NodeStatus& status) {
@@ -339,7 +354,8 @@ const char* role_name(raft::Role role) {
 }
 
 std::string info_text(const std::vector<std::string>& names, const node::NodeStatus& status,
-                      const ServerState& state, const kv::Store& store) {
+                      const ServerState& state, const ServedGroup& group) {
+  const kv::Store& store = group.store;
   const bool all =
       names.empty() || std::any_of(names.begin(), names.end(), [](const std::string& name) {
         return name == "all" || name == "default" || name == "everything";
@@ -355,7 +371,7 @@ std::string info_text(const std::vector<std::string>& names, const node::NodeSta
   if (wanted("stats")) stats_section(lines, state);
   if (wanted("replication")) replication_section(lines, status);
   if (wanted("leasehold")) leasehold_section(lines, status, state);
-  if (wanted("state")) state_section(lines, state);
+  if (wanted("state")) state_section(lines, group.health);
   if (wanted("watches")) watches_section(lines, state, store.events().figures());
   if (wanted("cluster")) {
     lines.section("Cluster");
@@ -425,11 +441,14 @@ std::string settings_json(const node::NodeStatus& status) {
   return text_of(out);
 }
 
-std::string status_json(const node::NodeStatus& status, const ServerState& state,
-                        const kv::Store& store) {
+std::string status_json(const std::vector<node::NodeStatus>& statuses, const ServerState& state,
+                        const ServedGroups& groups, std::size_t selected) {
+  const node::NodeStatus& status = statuses[selected];
+  const ServedGroup& group = groups.all()[selected];
+  const kv::Store& store = group.store;
   nlohmann::ordered_json missing = nlohmann::ordered_json::array();
   for (const raft::NodeId id : status.missing) missing.push_back(id.value());
-  const nlohmann::ordered_json out = {
+  nlohmann::ordered_json out = {
       {"id", status.id.value()},
       {"role", role_name(status.role)},
       {"term", status.term.value()},
@@ -453,8 +472,8 @@ std::string status_json(const node::NodeStatus& status, const ServerState& state
       {"feature_level", status.level},
       {"snapshots", snapshots_json(status)},
       {"store_durable", status.machine_durable.value()},
-      {"backup", backup_json(state)},
-      {"state", state_json(state)},
+      {"backup", backup_json(group.backups)},
+      {"state", state_json(group.health)},
       {"keys", store.size()},
       {"fenced_keys", store.fences()},
       {"revision", store.revision()},
@@ -472,6 +491,7 @@ std::string status_json(const node::NodeStatus& status, const ServerState& state
       {"watches", watches_json(state, store.events().figures())},
       {"node", driver_json(status)},
   };
+  if (groups.many()) out["groups"] = groups_json(statuses, selected);
   return text_of(out);
 }
 

@@ -1,10 +1,11 @@
 // A node's state as text: for INFO, and as JSON for LEASEHOLD STATUS.
 #pragma once
 
-#include <leasehold/kv/store.h>
-#include <leasehold/node/node.h>
+#include <leasehold/node/group.h>
+#include <leasehold/server/front/served_groups.h>
 #include <leasehold/server/front/server_state.h>
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -17,12 +18,13 @@ const char* role_name(raft::Role role);
 /// The text of INFO. `wanted` are names of its sections in lower case; none, "all", "default" and
 /// "everything" mean all. An unknown section is an empty text, as in Redis.
 std::string info_text(const std::vector<std::string>& wanted, const node::NodeStatus& status,
-                      const ServerState& state, const kv::Store& store);
+                      const ServerState& state, const ServedGroup& group);
 
-/// One JSON object. The keys id, role, term, leader, commit, applied, lease_left (milliseconds) and
-/// members are fixed; others may be added.
-std::string status_json(const node::NodeStatus& status, const ServerState& state,
-                        const kv::Store& store);
+/// One JSON object, of the group `selected` of `statuses`, and how many of all groups this node
+/// leads. The keys id, role, term, leader, commit, applied, lease_left (milliseconds) and members
+/// are fixed; others may be added.
+std::string status_json(const std::vector<node::NodeStatus>& statuses, const ServerState& state,
+                        const ServedGroups& groups, std::size_t selected);
 
 /// What LEASEHOLD MEMBER LIST answers: one JSON object with node, leader, term, last, membership
 /// and members, each with the same content as in status_json().

@@ -20,8 +20,8 @@ class UserChange : public std::enable_shared_from_this<UserChange> {
  public:
   UserChange(const Session::Context& context, std::string user, std::vector<std::string> rules,
              std::function<void(std::string)> done)
-      : node_(context.node),
-        users_(context.store.users()),
+      : group_(context.groups.home().group),
+        users_(context.groups.home().store.users()),
         state_(context.state),
         user_(std::move(user)),
         words_(std::move(rules)),
@@ -71,12 +71,12 @@ class UserChange : public std::enable_shared_from_this<UserChange> {
     }
     command.name = user_;
     command.rules = text;
-    auto encoded = kv::encode_for(command, node_.lease_view().level());
+    auto encoded = kv::encode_for(command, group_.lease_view().level());
     if (!encoded) return fail("ERR " + encoded.error().message);
-    node_.propose(std::move(encoded).value(), node::CallOptions(state_.options.command_timeout),
-                  [self = shared_from_this()](const replica::ProposeResult& result) {
-                    self->finish(result);
-                  });
+    group_.propose(std::move(encoded).value(), node::CallOptions(state_.options.command_timeout),
+                   [self = shared_from_this()](const replica::ProposeResult& result) {
+                     self->finish(result);
+                   });
   }
 
   void finish(const replica::ProposeResult& result) {
@@ -114,7 +114,7 @@ class UserChange : public std::enable_shared_from_this<UserChange> {
     done_(std::move(reply));
   }
 
-  node::Node& node_;
+  node::Group& group_;
   const kv::Users& users_;
   ServerState& state_;
   const std::string user_;

@@ -17,6 +17,7 @@ namespace leasehold::server {
 
 class Session;
 class StoreReader;
+struct ServerState;
 using Arguments = std::vector<std::string_view>;
 
 /// What a command touches; decides which others of a pipeline may be under way at the same time.
@@ -98,6 +99,13 @@ struct CommandSpec {
   /// For a read of many keys, instead of `run`: appends the reply, on any thread.
   void (*scan)(StoreReader& reader, const Arguments& args, std::string& out) = nullptr;
   WhileListening while_listening = WhileListening::refused;
+  // Of a read without keys, where there are many groups. Else it is for the one that the connection
+  // has selected.
+  /// It is made in each group, and the replies are put together.
+  bool in_each_group = false;
+  /// The number of the group, in ServedGroups::all().
+  std::size_t (*group_of)(const ServerState& state, const Arguments& args,
+                          std::size_t groups) = nullptr;
 };
 
 /// Whether words of the command may be passwords: then no log shows them.
@@ -117,6 +125,12 @@ class CommandTable : public CommandCatalogue {
   /// perhaps nothing. Views of `args`.
   virtual std::vector<KeyUse> uses_of(const CommandSpec& spec, const Arguments& args) const = 0;
 };
+
+/// Whether it belongs to what EXEC executes, also before MULTI. EXEC refuses if one of them is
+/// refused: a client that pipelines goes on as if it were not.
+inline bool is_of_transaction(const CommandSpec& spec) {
+  return spec.group == CommandGroup::transactions || spec.name == "leasehold|expect";
+}
 
 inline bool arity_fits(const CommandSpec& spec, std::size_t words) {
   const auto count = static_cast<int>(words);

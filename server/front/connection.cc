@@ -34,11 +34,11 @@ void release(std::string& buffer) {
 
 Connection::Connection(IoThread& thread, ClientChannel channel, std::string address)
     : thread_(&thread), channel_(std::move(channel)), linger_(thread.io) {
-  session_ = std::make_shared<Session>(
-      Session::Context{thread.node, thread.store, thread.state, &thread.counters, &thread,
-                       &thread.background(), &thread.events},
-      thread.state.next_client_id.fetch_add(1, std::memory_order_relaxed), std::move(address),
-      [this] { wake(); });
+  session_ =
+      std::make_shared<Session>(Session::Context{thread.groups, thread.state, &thread.counters,
+                                                 &thread, &thread.background(), &thread.events},
+                                thread.state.next_client_id.fetch_add(1, std::memory_order_relaxed),
+                                std::move(address), [this] { wake(); });
   if (!channel_.has_tls()) return;
   thread.state.tls_clients.fetch_add(1, std::memory_order_relaxed);
   session_->tls = true;

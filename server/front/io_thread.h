@@ -45,13 +45,12 @@ struct ListedClients {
 class IoThread final : public Executor {
  public:
   /// `back` may be null: then it is this one. All arguments outlive the thread.
-  IoThread(node::Node& served_node, const kv::Store& served_store, ServerState& shared_state,
-           Counters& own_counters, IoThread* back)
-      : node(served_node),
-        store(served_store),
+  IoThread(const ServedGroups& served, ServerState& shared_state, Counters& own_counters,
+           IoThread* back)
+      : groups(served),
         state(shared_state),
         counters(own_counters),
-        events(served_store.events()),
+        events(served),
         aside_(io),
         back_(back == nullptr ? *this : *back),
         work_(io.get_executor()),
@@ -93,11 +92,10 @@ class IoThread final : public Executor {
   void take_over(std::shared_ptr<Connection> connection, asio::ip::tcp protocol, int handle);
 
   // Connections, which look at these when they end, may be kept by what `io` has still to do.
-  node::Node& node;
-  const kv::Store& store;
+  const ServedGroups& groups;
   ServerState& state;
   Counters& counters;
-  EventHub events;
+  EventHubs events;
   asio::io_context io{1};
   /// The thread to which a proven connection moves; empty: it stays. Set before start().
   std::function<IoThread&()> next_thread;
@@ -114,7 +112,7 @@ class IoThread final : public Executor {
 
   void welcome(ClientChannel channel, std::string address);
   std::shared_ptr<Connection> oldest_nobodys();
-  void look_at_events();
+  void look_at_events(std::size_t group);
   void run_tasks();
   void run_turn();
   void sweep();
@@ -128,7 +126,8 @@ class IoThread final : public Executor {
   std::unordered_map<const Connection*, std::shared_ptr<Connection>> connections_;
   /// Among the connections, by id: all that are nobody's are here.
   std::map<std::uint64_t, std::shared_ptr<Connection>> nobodys_;
-  kv::EventHistory::Listener news_ = 0;
+  /// Of the histories of all groups.
+  std::vector<kv::EventHistory::Listener> news_;
   std::size_t next_bucket_ = 0;  ///< of connections_, for the sweep
   std::vector<std::shared_ptr<Connection>> awake_;
   std::deque<std::shared_ptr<Connection>> turns_;

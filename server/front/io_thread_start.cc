@@ -9,9 +9,11 @@ namespace leasehold::server {
 
 void IoThread::start() {
   sweep();
-  news_ = store.events().listen([this] {
-    if (events.notice()) post([this] { look_at_events(); });
-  });
+  for (std::size_t i = 0; i < groups.all().size(); ++i) {
+    news_.push_back(groups.all()[i].store.events().listen([this, i] {
+      if (events.of(i).notice()) post([this, i] { look_at_events(i); });
+    }));
+  }
   if (&back_ != this) {
     thread_ = std::thread([this] { io.run(); });
     return;
@@ -25,12 +27,13 @@ void IoThread::start() {
 }
 
 void IoThread::ignore_events() {
-  store.events().forget(news_);
+  for (std::size_t i = 0; i < news_.size(); ++i) groups.all()[i].store.events().forget(news_[i]);
 }
 
 // A part at a time, and connections have their turns between.
-void IoThread::look_at_events() {
-  if (events.look() && events.notice()) post([this] { look_at_events(); });
+void IoThread::look_at_events(std::size_t group) {
+  EventHub& hub = events.of(group);
+  if (hub.look() && hub.notice()) post([this, group] { look_at_events(group); });
 }
 
 void IoThread::join() {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <variant>
 
 namespace leasehold::server {
 namespace {
@@ -14,7 +15,21 @@ bool is_number(std::string_view word) {
          std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+struct AttachesById {
+  bool operator()(const kv::Set& set) const { return set.lease != grant::LeaseId(0); }
+  bool operator()(const kv::SetSequential& set) const { return set.lease != grant::LeaseId(0); }
+  bool operator()(const kv::AttachKey& attach) const { return attach.lease != grant::LeaseId(0); }
+  template <class Other>
+  bool operator()(const Other&) const {
+    return false;
+  }
+};
+
 }  // namespace
+
+bool attaches_by_id(const kv::Operation& operation) {
+  return std::visit(AttachesById(), operation);
+}
 
 std::string parse_lease(std::string_view word, kv::LeaseRef& lease) {
   if (!is_number(word)) {

@@ -20,4 +20,8 @@ kv::Operation about(const kv::LeaseRef& lease, Command command, grant::LeaseId C
   return command;
 }
 
+/// Whether it has a key, and the id of the lease for it. An id is that of another lease in each
+/// group, a name is not.
+bool attaches_by_id(const kv::Operation& operation);
+
 }  // namespace leasehold::server

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace leasehold::server {
 
@@ -19,27 +20,34 @@ namespace leasehold::server {
 inline constexpr std::chrono::seconds kProgressPause{5};
 inline constexpr std::chrono::seconds kQuietPause{30};
 
-/// From when a connection begins to watch or to subscribe until it does neither.
-struct Listening {
-  enum class Kind : std::uint8_t { watching, subscribed };
-  Kind kind = Kind::watching;
+/// A connection's reader of the history of one group.
+struct Ear {
+  std::size_t group = 0;  ///< in ServedGroups::all()
   EventReader reader;
-  bool values = false;          ///< a watcher wants them
-  Subscriptions subscriptions;  ///< of a subscribed connection
   /// Events of the revision reader.next that a subscriber has been sent, since not all of them fit
   /// into its output, and what the patterns have left for the others.
   std::size_t sent_events = 0;
   std::size_t steps_left = kNotifyStepsMax;
-  std::uint64_t told = 0;  ///< the newest revision that was sent to a watcher
+};
+
+/// From when a connection begins to watch or to subscribe until it does neither.
+struct Listening {
+  enum class Kind : std::uint8_t { watching, subscribed };
+  Kind kind = Kind::watching;
+  /// Of a watcher one, of the group of its keys; of a subscriber one of each group. They stay where
+  /// they are.
+  std::vector<Ear> ears;
+  std::size_t first_ear = 0;    ///< of the next turn
+  bool values = false;          ///< a watcher wants them
+  Subscriptions subscriptions;  ///< of a subscribed connection
+  std::uint64_t told = 0;       ///< the newest revision that was sent to a watcher
   std::chrono::nanoseconds said{0};
   bool progress_due = false;
   std::size_t held_bytes = 0;  ///< about: memory of what it listens to
 };
-/// What `count` texts cost that somebody listens to: each is kept two or three times, with a place
+/// What it costs a group's hub that somebody listens to this: each text is kept twice, with a place
 /// in a list.
-inline std::size_t cost_of_interests(std::size_t count, std::size_t bytes) {
-  return 3 * bytes + 256 * count;
-}
+std::size_t cost_of_interest(const EventInterest& interest);
 
 /// The lease id that is sent to a watcher; 0: none. Clients do not see the lease of a key that ends
 /// by itself.

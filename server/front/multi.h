@@ -5,8 +5,10 @@
 #include <leasehold/server/front/command_spec.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,10 +40,24 @@ class Multi {
   void spoil() { state().spoiled = true; }
   /// EXEC will refuse: the client relies on a WATCH that failed.
   void fail_watch() { state().watch_failed = true; }
+  /// EXEC will refuse if this command, which was refused, has to do with it.
+  void note_refused(const CommandSpec& spec) {
+    if (open()) return spoil();
+    if (is_of_transaction(spec)) fail_watch();
+  }
   Result<void> queue(const CommandSpec& spec, const kv::Operation& operation);
   /// One that runs here, when EXEC does.
   Result<void> queue_here(const CommandSpec& spec, const Arguments& args);
   Result<void> watch(const kv::Watched& watched) { return state().builder.watch(watched); }
+  /// Where there are many groups: what is watched and queued is of this slot.
+  void stay_in(std::uint32_t slot) { state().slot = slot; }
+  /// Where there are many groups: something without keys is queued, which is of the group that the
+  /// connection has selected.
+  void stay_in_selected() { state().in_selected = true; }
+  bool in_selected() const { return state_ != nullptr && state_->in_selected; }
+  std::optional<std::uint32_t> slot() const {
+    return state_ == nullptr ? std::nullopt : state_->slot;
+  }
   std::size_t queued() const { return state_ == nullptr ? 0 : state_->specs.size(); }
   /// Memory of the queue and of the watched keys.
   std::size_t held_bytes() const;
@@ -64,6 +80,8 @@ class Multi {
     bool open = false;
     bool spoiled = false;
     bool watch_failed = false;
+    bool in_selected = false;
+    std::optional<std::uint32_t> slot;
     kv::TransactionBuilder builder;
     std::vector<const CommandSpec*> specs;
     Here here;

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <leasehold/server/front/command_spec.h>
+#include <leasehold/server/front/joined_reply.h>
 #include <leasehold/server/front/multi.h>
+#include <leasehold/server/front/read_policy.h>
+#include <leasehold/server/front/served_groups.h>
 
 #include <chrono>
 #include <cstddef>
@@ -25,11 +28,15 @@ struct Place {
   bool silent = false;                ///< the client does not want the reply
   ReplyForm form = ReplyForm::plain;  ///< of a write
   const CommandSpec* spec = nullptr;
+  const ServedGroup* group = nullptr;
   std::chrono::nanoseconds begun{0};
   std::size_t bytes = 0;           ///< that it holds: of the command, later of the reply
   std::string key;                 ///< the first one, cut, for the slow log
   std::vector<std::string> words;  ///< of a read
   std::uint64_t users = 0;         ///< of a read: by which its rights were looked at
+  ReadPolicy policy;               ///< of a read
+  std::size_t groups_left = 0;     ///< of a read in each group: behind the present one
+  JoinedReply earlier;             ///< of a read in each group: the replies of those before
   TransactionParts parts;          ///< of a transaction
   std::string reply;
 };

@@ -7,21 +7,23 @@ namespace leasehold::server {
 
 ScanCursors::ScanCursors() : next_(static_cast<std::uint64_t>(wall_now().count())) {}
 
-std::uint64_t ScanCursors::add(std::string last_key) {
+std::uint64_t ScanCursors::add(ScanPosition position) {
   const std::lock_guard lock(mutex_);
-  bytes_ += last_key.size();
-  keys_.emplace(++next_, std::move(last_key));
-  while (keys_.size() > 1 && (keys_.size() > kScanCursorsMax || bytes_ > kScanCursorBytesMax)) {
-    bytes_ -= keys_.begin()->second.size();
-    keys_.erase(keys_.begin());
+  bytes_ += position.after ? position.after->size() : 0;
+  positions_.emplace(++next_, std::move(position));
+  while (positions_.size() > 1 &&
+         (positions_.size() > kScanCursorsMax || bytes_ > kScanCursorBytesMax)) {
+    const auto& oldest = positions_.begin()->second;
+    bytes_ -= oldest.after ? oldest.after->size() : 0;
+    positions_.erase(positions_.begin());
   }
   return next_;
 }
 
-std::optional<std::string> ScanCursors::find(std::uint64_t cursor) const {
+std::optional<ScanPosition> ScanCursors::find(std::uint64_t cursor) const {
   const std::lock_guard lock(mutex_);
-  const auto found = keys_.find(cursor);
-  if (found == keys_.end()) return std::nullopt;
+  const auto found = positions_.find(cursor);
+  if (found == positions_.end()) return std::nullopt;
   return found->second;
 }
 

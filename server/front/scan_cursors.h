@@ -1,4 +1,4 @@
-// The cursors of SCAN: each number stands for the last key that a client got.
+// The cursors of SCAN: each number stands for the place behind the last key that a client got.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,12 @@ namespace leasehold::server {
 inline constexpr std::size_t kScanCursorsMax = 4096;
 inline constexpr std::size_t kScanCursorBytesMax = std::size_t{4} << 20U;
 
+/// Where a SCAN goes on.
+struct ScanPosition {
+  std::size_t group = 0;             ///< in ServedGroups::all()
+  std::optional<std::string> after;  ///< the last key; none: at the beginning of the group
+};
+
 /// Any thread. A cursor is valid on every connection of this node, any number of times, until it is
 /// forgotten or the process ends; an unknown cursor is recognised as unknown, and never taken for
 /// another.
@@ -24,12 +30,12 @@ class ScanCursors {
   ScanCursors();
 
   /// Never 0.
-  std::uint64_t add(std::string last_key);
-  std::optional<std::string> find(std::uint64_t cursor) const;
+  std::uint64_t add(ScanPosition position);
+  std::optional<ScanPosition> find(std::uint64_t cursor) const;
 
  private:
   mutable std::mutex mutex_;
-  std::map<std::uint64_t, std::string> keys_;
+  std::map<std::uint64_t, ScanPosition> positions_;
   std::size_t bytes_ = 0;
   std::uint64_t next_;
 };

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <leasehold/base/result.h>
-#include <leasehold/kv/lease_keeper.h>
 #include <leasehold/lease/instant.h>
 #include <leasehold/raft/types.h>
-#include <leasehold/server/front/backup_manifest.h>
 #include <leasehold/server/front/client_memory.h>
 #include <leasehold/server/front/client_tls.h>
 #include <leasehold/server/front/command_spec.h>
@@ -14,7 +12,6 @@
 #include <leasehold/server/front/scan_cursors.h>
 #include <leasehold/server/front/script_cache.h>
 #include <leasehold/server/front/slow_log.h>
-#include <leasehold/server/front/state_health.h>
 #include <leasehold/server/users/accounts.h>
 
 #include <atomic>
@@ -31,20 +28,6 @@
 #include <vector>
 
 namespace leasehold::server {
-
-/// A backup that is complete.
-struct BackupDone {
-  std::string path;
-  BackupManifest manifest;
-  std::uint64_t bytes = 0;  ///< of the file
-};
-
-/// One that is being written.
-struct BackupProgress {
-  std::string name;
-  std::uint64_t bytes = 0;  ///< so far
-  std::uint64_t size = 0;   ///< 0: not known yet
-};
 
 struct ServerOptions {
   /// After this long a write ends as unknown or not executed, and a read as refused.
@@ -75,16 +58,6 @@ struct ServerOptions {
   std::string advertise;  ///< this node's client address, as status shows it
   /// Client addresses of the nodes, as far as they are known, for CLUSTER and ROLE.
   std::map<raft::NodeId, std::string> client_addresses;
-  /// Writes a backup under a name and answers once, on any thread (Backups::start()). Empty: not
-  /// offered.
-  std::function<void(std::string_view name, bool stale,
-                     std::function<void(Result<BackupDone>)> done)>
-      backup;
-  /// A part of a backup (Backups::read()). Any thread, which it may hold up for as long as the disk
-  /// takes. Empty: not offered.
-  std::function<Result<std::string>(std::string_view name, std::uint64_t offset)> read_backup;
-  /// How far it is (Backups::progress()). Any thread. Empty: not offered.
-  std::function<std::optional<BackupProgress>()> backup_progress;
   /// Name of the group: users in certificates are of it.
   std::string cluster = "default";
   /// How clients connect. Its context is read by serve(), and again with reload().
@@ -93,6 +66,9 @@ struct ServerOptions {
   /// Reads certificates and keys again, and says in one sentence what is in force. Any thread; may
   /// read files. Empty: there are none.
   std::function<Result<std::string>()> reload;
+  /// Of a node with many groups: the node knows another one from now on. Any thread; may write
+  /// files. Empty: there are no others than the members.
+  std::function<Result<void>(raft::NodeId node, const std::string& address)> add_host;
   /// Takes sentences for the operator's log. May be empty.
   std::function<void(const std::string&)> notice;
   /// What CONFIG GET shows, name and value.
@@ -146,10 +122,6 @@ struct ServerState {
   SlowLog slow_log;
   ScanCursors scan_cursors;
   ScriptCache scripts;
-  StateHealth health;
-  /// Renews leases under the leader lease; set before the first connection. Null: they are renewed
-  /// by the log.
-  kv::LeaseKeeper* lease_keeper = nullptr;
   ClientDirectory* clients_known = nullptr;  ///< set before the first connection
   std::uint16_t port = 0;  ///< of the client listener; set before the first connection
   std::atomic<std::int64_t> next_ttl_warning{0};   ///< of the coarse clock: not before

@@ -6,6 +6,7 @@
 #include <leasehold/server/front/duration.h>
 #include <leasehold/server/front/gate.h>
 #include <leasehold/server/front/key_times.h>
+#include <leasehold/server/front/lease_word.h>
 #include <leasehold/server/front/listening.h>
 #include <leasehold/server/front/replies.h>
 #include <leasehold/server/front/session.h>
@@ -178,12 +179,22 @@ void Session::dispatch(const CommandSpec* spec, const Arguments& args, std::stri
     return refuse(out, fmt::format("ERR wrong number of arguments for '{}' command", spec->name));
   }
   if (std::exchange(user_.unlearned, false)) {
+    multi_.note_refused(*spec);
     if (refuse_when_draining(out)) return;
     return refuse(out,
                   "NOLEADER this node cannot learn the newest users of its group at present; the "
                   "command was not executed, try again");
   }
   if (!user_.unrestricted && forbids(*spec, args, out)) return;
+  if (const std::string problem = find_group(*spec, args); !problem.empty()) {
+    multi_.note_refused(*spec);
+    return refuse(out, problem);
+  }
+  if (multi_.open() && spec->in_each_group && context_.groups.many()) {
+    multi_.spoil();
+    return refuse(out, fmt::format("CROSSSLOT {} is of all groups, and a transaction of one",
+                                   quoted(spec->name)));
+  }
   if (multi_.open() && spec->in_multi != InMulti::run) {
     const std::string problem = queue(*spec, args);
     if (problem.empty()) return append_simple(out, "QUEUED");
@@ -228,17 +239,12 @@ void Session::refuse(std::string& out, std::string_view text) {
   append_error(out, text);
 }
 
-bool Session::refuse_when_draining(std::string& out) {
+bool Session::refuse_when_draining(std::string& out, bool in_each_group) {
   if (context_.state.options.witness) {
     refuse(out, witness_refusal(context_.state));
     return true;
   }
-  if (context_.state.health.refuses.load(std::memory_order_relaxed)) {
-    refuse(out, fmt::format("TRYAGAIN this node's state is not served: {}; the command was not "
-                            "executed, ask another node",
-                            context_.state.health.refused()));
-    return true;
-  }
+  if (refuse_distrusted(out, in_each_group)) return true;
   if (!context_.state.draining.load(std::memory_order_relaxed)) return false;
   refuse(out,
          "TRYAGAIN this node is about to stop; the command was not executed, ask another node");
@@ -278,6 +284,7 @@ std::uint64_t Session::take_place(PlaceKind kind, std::size_t bytes) {
   taken.silent = silent_;
   taken.begun = coarse_;
   taken.spec = running_;
+  taken.group = group_;
   if (running_ != nullptr && running_args_->size() > 1 && !has_secret_words(*running_)) {
     taken.key = (*running_args_)[1].substr(0, kSlowLogKeyBytes);
   }
@@ -313,8 +320,10 @@ void Session::flush_line() {
     if (front.state == PlaceState::granted) {
       const Arguments args(front.words.begin(), front.words.end());
       const std::size_t before = output_.size();
+      group_ = front.group;
       if (!forbids_since(front.users, *front.spec, args, output_)) {
-        if (is_long_read(*front.spec, args.size())) {
+        if (front.groups_left > 0 || !front.earlier.empty() ||
+            is_long_read(*front.spec, args.size())) {
           read_in_background();
           break;
         }
@@ -358,7 +367,12 @@ std::string Session::make(const CommandSpec& spec, const Arguments& args,
                           kv::Operation& operation) const {
   std::string problem = spec.make(args, operation);
   if (!problem.empty()) return problem;
-  see_time(operation, context_.store, context_.state.lease_keeper);
+  if (!in_selected_group() && attaches_by_id(operation)) {
+    return "CROSSSLOT the id of a lease is of the group that the connection has selected, and the "
+           "key is of another one: send LEASEHOLD GROUP KEY with the key first, then take the "
+           "lease";
+  }
+  see_time(operation, group_->store, group_->lease_keeper);
   if (const auto* grant = std::get_if<kv::GrantLease>(&operation)) warn_of_ttl(*grant);
   return problem;
 }
@@ -401,11 +415,11 @@ void Session::propose(Bytes command, ReplyForm form, TransactionParts parts, boo
     fill(number, std::move(reply));
   };
   if (user_.rights && acts_for_itself(*user_.rights)) {
-    auto acting = in_name_of(*user_.rights, std::move(command));
+    auto acting = in_name_of(*user_.rights, at_home(), std::move(command));
     if (!acting) return refuse_place(acting.error().message);
     command = std::move(acting).value();
   }
-  const raft::FeatureLevel level = context_.node.lease_view().level();
+  const raft::FeatureLevel level = group_->group.lease_view().level();
   if (const std::string problem = kv::refusal_below(command.view(), level); !problem.empty()) {
     count_refusal();
     return refuse_place(problem);
@@ -414,7 +428,7 @@ void Session::propose(Bytes command, ReplyForm form, TransactionParts parts, boo
   if (!limited) return refuse_place(limited.error().message);
   node::CallOptions options(context_.state.options.command_timeout);
   options.repeatable = repeatable;
-  context_.node.propose(
+  group_->group.propose(
       std::move(limited).value(), options,
       [weak = weak_from_this(), &executor = *context_.executor,
        number](replica::ProposeResult result) mutable {
@@ -430,7 +444,7 @@ void Session::finish_write(std::uint64_t number, const replica::ProposeResult& r
     case replica::ProposeStatus::committed:
       context_.counters->writes_committed.add();
       append_encoded_reply(reply, result.result, protocol, place(number).form, place(number).parts,
-                           context_.state.lease_keeper);
+                           place(number).group->lease_keeper);
       break;
     case replica::ProposeStatus::dropped:
       context_.counters->writes_dropped.add();
@@ -465,7 +479,7 @@ std::function<void(std::string)> Session::answer_later() {
 
 void Session::with_status(std::function<void(const node::NodeStatus&, std::string&)> format) {
   const std::uint64_t number = take_place(PlaceKind::other, 0);
-  context_.node.status([weak = weak_from_this(), &executor = *context_.executor, number,
+  group_->group.status([weak = weak_from_this(), &executor = *context_.executor, number,
                         format = std::move(format)](node::NodeStatus status) mutable {
     executor.post(
         [weak = std::move(weak), number, format = std::move(format), status = std::move(status)] {

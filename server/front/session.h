@@ -8,16 +8,16 @@
 
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/store.h>
-#include <leasehold/node/node.h>
 #include <leasehold/server/front/command_spec.h>
 #include <leasehold/server/front/counters.h>
-#include <leasehold/server/front/event_hub.h>
+#include <leasehold/server/front/event_hubs.h>
 #include <leasehold/server/front/executor.h>
 #include <leasehold/server/front/multi.h>
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/place.h>
 #include <leasehold/server/front/read_policy.h>
 #include <leasehold/server/front/resp.h>
+#include <leasehold/server/front/served_groups.h>
 #include <leasehold/server/front/server_state.h>
 #include <leasehold/server/front/session_limits.h>
 #include <leasehold/server/users/session_user.h>
@@ -33,6 +33,7 @@
 
 namespace leasehold::server {
 
+struct Ear;
 struct Listening;
 class Subscriptions;
 
@@ -40,13 +41,12 @@ class Subscriptions;
 class Session : public std::enable_shared_from_this<Session> {
  public:
   struct Context {
-    node::Node& node;
-    const kv::Store& store;
+    const ServedGroups& groups;
     ServerState& state;
     Counters* counters;    ///< of the session's thread
     Executor* executor;    ///< the session's thread
     Executor* background;  ///< a thread for what takes long
-    EventHub* events;      ///< of the session's thread; null while it moves
+    EventHubs* events;     ///< of the session's thread; null while it moves
   };
 
   /// `on_progress` is called on the session's thread when replies that were waited for have arrived
@@ -68,12 +68,11 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Goes on on another thread, for a session that is not busy(): the last step on the old one, and
   /// the first one on the new.
   void leave_thread();
-  void move_to(Counters& counters, Executor& executor, EventHub* events);
+  void move_to(Counters& counters, Executor& executor, EventHubs* events);
   /// The last process() stopped although a request may have been complete: it waits for progress,
   /// or for output() to be sent.
   bool stalled() const { return stalled_; }
-  /// A request has been complete.
-  bool has_asked() const { return asked_; }
+  bool has_asked() const { return asked_; }  ///< a request has been complete
   /// Memory of commands that are parsed, queued or under way, of replies that wait for one of them
   /// or to be sent, and of what it listens to.
   std::size_t held_bytes() const;
@@ -93,11 +92,9 @@ class Session : public std::enable_shared_from_this<Session> {
   bool wants_progress(std::chrono::nanoseconds now);
   /// It gets messages about changes, so it need not send requests.
   bool listening() const { return listening_ != nullptr; }
-  /// For a client that leaves.
-  void stop_listening();
+  void stop_listening();  ///< for a client that leaves
 
   // For the commands (commands_*.cc).
-
   /// A read of the store, of a command with effect `read` whose arity fits. Appends the answer to
   /// `out`, or takes a place.
   void read(const CommandSpec& spec, const Arguments& args, const ReadPolicy& policy,
@@ -109,6 +106,9 @@ class Session : public std::enable_shared_from_this<Session> {
   TransactionParts run_queued(Multi::Finished& finished);
   /// Takes a place that `format` fills with the node's status.
   void with_status(std::function<void(const node::NodeStatus&, std::string&)> format);
+  /// The same with those of all groups, in the order of ServedGroups::all().
+  void with_statuses(
+      std::function<void(const std::vector<node::NodeStatus>&, std::string&)> format);
   /// Takes a place. The function that it returns fills it; call it once, from any thread.
   std::function<void(std::string)> answer_later();
   /// Closes after the replies so far; nothing behind it is read.
@@ -124,24 +124,23 @@ class Session : public std::enable_shared_from_this<Session> {
   void charge_loaded(std::size_t bytes) { work_ += bytes / kReplyBytesPerWord; }
   /// Counts a refusal of a command for its own sake and appends it. `text` has its first word.
   void refuse(std::string& out, std::string_view text);
-  /// "id=7 addr=...", as CLIENT INFO and CLIENT LIST show it.
-  std::string describe(std::uint64_t idle_seconds) const;
-  /// Whether the node is about to stop, or a witness; then the command is refused.
-  bool refuse_when_draining(std::string& out);
+  std::string describe(std::uint64_t idle_seconds) const;  ///< for CLIENT LIST
+  /// Whether the node is about to stop, or a witness, or as below; then the command is refused.
+  bool refuse_when_draining(std::string& out, bool in_each_group = false);
+  /// Whether this node's state of the group is not served, or that of the users.
+  bool refuse_distrusted(std::string& out, bool in_each_group = false);
 
   // Messages without a request (listening.h).
   bool watching() const;
   bool subscribed() const;
   /// Only if it does not listen yet. Watches from the revision `from` on, and returns that.
   std::uint64_t watch(kv::KeyFilter filter, std::uint64_t from, bool values);
-  /// Null: none.
-  const Subscriptions* subscriptions() const;
+  const Subscriptions* subscriptions() const;  ///< null: none
   /// Only if it does not watch. The caller changes them and then calls subscriptions_changed().
   Subscriptions& change_subscriptions();
   void subscriptions_changed();
 
   // The user (session_rights.cc).
-
   /// Called on the session's thread once the user has been proven; appends the reply.
   using Authenticated = std::function<void(Session&, std::string&)>;
   /// Checks a password and becomes the user; the slow part takes a place. Else the reply is an
@@ -151,8 +150,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Becomes the user that something else has proven, as a certificate. False: there is no such
   /// user, or it is off; then nothing has changed.
   bool authenticate_as(const std::string& who);
-  /// Is again who a new connection is.
-  void forget_user();
+  void forget_user();  ///< is again who a new connection is
   const SessionUser& user() const { return user_; }
   /// Why the user may not do this, as the text of an error, after a note in ACL LOG; empty: it may.
   std::string refusal_of(const CommandSpec& spec, const Arguments& args, const char* context);
@@ -162,6 +160,15 @@ class Session : public std::enable_shared_from_this<Session> {
   std::uint64_t id() const { return id_; }
   const std::string& address() const { return address_; }
   const Context& context() const { return context_; }
+  /// Of the command that runs: that of its keys, or the one that was selected.
+  const ServedGroup& group() const { return *group_; }
+  /// For the commands without keys from here on.
+  void select_group(const ServedGroup& group) { selected_ = group_ = &group; }
+  /// Finds group(), also for a command that another one carries. The text of an error, or empty.
+  std::string find_group(const CommandSpec& spec, const Arguments& args);
+  bool in_selected_group() const { return group_ == selected_; }
+  bool at_home() const { return group_ == &context_.groups.home(); }  ///< group() has the users
+  const kv::Users& users() const { return context_.groups.home().store.users(); }
   Multi& multi() { return multi_; }
   Protocol protocol = Protocol::resp2;
   std::string name;
@@ -174,6 +181,7 @@ class Session : public std::enable_shared_from_this<Session> {
   using PlaceNumbers = std::vector<std::uint64_t>;
   /// Reads that are justified together.
   struct ReadBatch {
+    const ServedGroup* group = nullptr;
     PlaceNumbers places;
     bool waited = false;  ///< valid under the lease, but apply lagged
     raft::ReadMode mode = raft::ReadMode::lease;
@@ -214,6 +222,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void flush_line();
   /// Makes the read at the front of the line, which is long, on the thread for such things.
   void read_in_background();
+  /// The reply of one group; the last one fills the place.
+  void take_part(std::uint64_t number, std::vector<std::string> words, std::string reply);
   void note_slow(const CommandSpec* spec, std::string_view key, std::chrono::nanoseconds took);
   bool read_keys_fit(const CommandSpec& spec, const Arguments& args, std::size_t& bytes,
                      std::string& out);
@@ -226,6 +236,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Judges it, counts it, and notes in `last_read_` why.
   Route judge_read(const ReadPolicy& policy);
   Route judge_lease_read();
+  void enter(std::uint64_t number, Route route);  ///< the place of a read that goes this way
   void ask_node(std::uint64_t number, const ReadPolicy& policy);
   void answer(const CommandSpec& spec, const Arguments& args, std::string& out);
   /// A part of a long WATCH. False: there are more.
@@ -238,12 +249,16 @@ class Session : public std::enable_shared_from_this<Session> {
   Listening& begin_listening(bool subscribe);
   /// Appends what is new, within this turn and the output's limit.
   void tell_events();
-  bool tell(const kv::Revision& revision);  ///< false: the rest follows when there is room
-  std::size_t notify(const kv::Revision& revision);
-  void tell_of_loss();
+  EventHub& hub(const Ear& ear) const;
+  bool tell_events(Ear& ear);
+  bool tell(Ear& ear, const kv::Revision& revision);
+  std::size_t notify(Ear& ear, const kv::Revision& revision);
+  void tell_of_loss(Ear& ear);
   void tell_position(std::string_view word, std::uint64_t revision);
 
   Context context_;
+  const ServedGroup* selected_ = &context_.groups.home();
+  const ServedGroup* group_ = selected_;
   std::uint64_t id_;
   std::string address_;
   std::chrono::nanoseconds opened_ = coarse_now();

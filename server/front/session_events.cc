@@ -9,6 +9,9 @@
 namespace leasehold::server {
 namespace {
 
+/// Of a text beside its bytes.
+constexpr std::size_t kInterestCost = 256;
+
 /// Revisions that are taken from the history at a time.
 constexpr std::size_t kReadRevisions = 32;
 
@@ -23,6 +26,15 @@ const char* kind_name(kv::EventKind kind) {
 }
 
 }  // namespace
+
+std::size_t cost_of_interest(const EventInterest& interest) {
+  std::size_t cost = 0;
+  for (const auto* texts :
+       {&interest.filter.keys(), &interest.filter.prefixes(), &interest.names}) {
+    for (const std::string& text : *texts) cost += 2 * text.size() + kInterestCost;
+  }
+  return cost;
+}
 
 std::size_t append_revision(std::string& out, const kv::Revision& revision,
                             const kv::KeyFilter& filter, bool values, Protocol protocol) {
@@ -63,12 +75,22 @@ Session::~Session() {
   stop_listening();
 }
 
+EventHub& Session::hub(const Ear& ear) const {
+  return context_.events->of(ear.group);
+}
+
 Listening& Session::begin_listening(bool subscribe) {
   LEASEHOLD_ASSERT(!listening_);
   listening_ = std::make_unique<Listening>();
   listening_->kind = subscribe ? Listening::Kind::subscribed : Listening::Kind::watching;
-  listening_->reader.next = context_.events->head() + 1;
-  listening_->reader.wake = [this] { on_progress_(); };
+  const std::vector<ServedGroup>& groups = context_.groups.all();
+  listening_->ears.resize(subscribe ? groups.size() : 1);
+  for (std::size_t i = 0; i < listening_->ears.size(); ++i) {
+    Ear& ear = listening_->ears[i];
+    ear.group = subscribe ? i : static_cast<std::size_t>(group_ - groups.data());
+    ear.reader.next = hub(ear).head() + 1;
+    ear.reader.wake = [this] { on_progress_(); };
+  }
   listening_->said = coarse_now();
   auto& counted = subscribe ? context_.state.subscribers : context_.state.watchers;
   counted.fetch_add(1, std::memory_order_relaxed);
@@ -81,15 +103,12 @@ Listening& Session::begin_listening(bool subscribe) {
 std::uint64_t Session::watch(kv::KeyFilter filter, std::uint64_t from, bool values) {
   Listening& listening = begin_listening(false);
   listening.values = values;
-  std::size_t bytes = 0;
-  for (const auto* texts : {&filter.keys(), &filter.prefixes()}) {
-    for (const std::string& text : *texts) bytes += text.size();
-  }
-  listening.held_bytes = cost_of_interests(filter.keys().size() + filter.prefixes().size(), bytes);
-  listening.reader.interest.filter = std::move(filter);
-  listening.reader.next = from;
+  Ear& ear = listening.ears.front();
+  ear.reader.interest.filter = std::move(filter);
+  listening.held_bytes = cost_of_interest(ear.reader.interest);
+  ear.reader.next = from;
   listening.told = from - 1;
-  context_.events->add(listening.reader);
+  hub(ear).add(ear.reader);
   context_.counters->watches.add();
   return from;
 }
@@ -98,7 +117,7 @@ Subscriptions& Session::change_subscriptions() {
   if (!listening_) {
     begin_listening(true);
   } else {
-    context_.events->remove(listening_->reader);
+    for (Ear& ear : listening_->ears) hub(ear).remove(ear.reader);
   }
   return listening_->subscriptions;
 }
@@ -106,9 +125,15 @@ Subscriptions& Session::change_subscriptions() {
 void Session::subscriptions_changed() {
   if (listening_->subscriptions.empty()) return stop_listening();
   const Subscriptions& has = listening_->subscriptions;
-  listening_->held_bytes = cost_of_interests(has.count(), has.bytes());
-  listening_->reader.interest = has.interest();
-  context_.events->add(listening_->reader);
+  listening_->held_bytes = has.bytes() + kInterestCost * has.count();
+  const ServedGroups& groups = context_.groups;
+  for (Ear& ear : listening_->ears) {
+    ear.reader.interest = has.interest([&](std::string_view key) {
+      return &groups.of_slot(slot_of(key)) == &groups.all()[ear.group];
+    });
+    listening_->held_bytes += cost_of_interest(ear.reader.interest);
+    hub(ear).add(ear.reader);
+  }
 }
 
 bool Session::watching() const {
@@ -123,24 +148,29 @@ const Subscriptions* Session::subscriptions() const {
 
 void Session::stop_listening() {
   if (!listening_) return;
-  if (context_.events != nullptr) context_.events->remove(listening_->reader);
+  if (context_.events != nullptr) {
+    for (Ear& ear : listening_->ears) hub(ear).remove(ear.reader);
+  }
   auto& counted = subscribed() ? context_.state.subscribers : context_.state.watchers;
   counted.fetch_sub(1, std::memory_order_relaxed);
   listening_.reset();
 }
 
 void Session::leave_thread() {
-  if (listening_) context_.events->remove(listening_->reader);
+  if (listening_) {
+    for (Ear& ear : listening_->ears) hub(ear).remove(ear.reader);
+  }
   // It is that thread's alone, and this session may end on another one.
   context_.events = nullptr;
 }
 
-void Session::move_to(Counters& counters, Executor& executor, EventHub* events) {
+void Session::move_to(Counters& counters, Executor& executor, EventHubs* events) {
   LEASEHOLD_ASSERT(line_.empty());
   context_.counters = &counters;
   context_.executor = &executor;
   context_.events = events;
-  if (listening_) events->add(listening_->reader);
+  if (!listening_) return;
+  for (Ear& ear : listening_->ears) hub(ear).add(ear.reader);
 }
 
 bool Session::may_run_while_listening(const CommandSpec& spec) const {
@@ -159,36 +189,49 @@ bool Session::wants_progress(std::chrono::nanoseconds now) {
     look_up_user();
     if (closing_) return true;
   }
-  if (!watching() || closing_ || !listening_->reader.current) return false;
-  const bool moved = context_.events->cursor() > listening_->told + 1;
+  if (!watching() || closing_ || !listening_->ears.front().reader.current) return false;
+  const bool moved = hub(listening_->ears.front()).cursor() > listening_->told + 1;
   if (now - listening_->said < (moved ? kProgressPause : kQuietPause)) return false;
   listening_->progress_due = true;
   return true;
 }
 
 void Session::tell_events() {
-  while (listening_ && !closing_ && !listening_->reader.current) {
+  if (!listening_) return;
+  const std::size_t ears = listening_->ears.size();
+  // Each turn begins with another group: one that changes all the time does not hide the others.
+  const std::size_t first =
+      std::exchange(listening_->first_ear, (listening_->first_ear + 1) % ears);
+  for (std::size_t i = 0; i < ears; ++i) {
+    if (!tell_events(listening_->ears[(first + i) % ears])) return;
+  }
+  if (closing_ || !std::exchange(listening_->progress_due, false)) return;
+  tell_position("progress", std::max(hub(listening_->ears.front()).cursor() - 1, listening_->told));
+}
+
+/// False: the rest follows when there is room, or in another turn.
+bool Session::tell_events(Ear& ear) {
+  while (!closing_ && !ear.reader.current) {
     if (output_.size() >= kOutputBytesMax) {
       stalled_ = true;
-      return;
+      return false;
     }
     if (work_ >= kTurnWork) {
       turn_over_ = true;
-      return;
+      return false;
     }
-    const auto batch = context_.events->read(listening_->reader, kReadRevisions);
+    const auto batch = hub(ear).read(ear.reader, kReadRevisions);
     if (batch.lost) {
-      tell_of_loss();
+      tell_of_loss(ear);
       continue;
     }
     for (const kv::Revision& revision : batch.revisions) {
       if (closing_ || output_.size() >= kOutputBytesMax || work_ >= kTurnWork) break;
-      if (!tell(revision)) break;
-      context_.events->took(listening_->reader, revision.number + 1);
+      if (!tell(ear, revision)) break;
+      hub(ear).took(ear.reader, revision.number + 1);
     }
   }
-  if (!listening_ || closing_ || !std::exchange(listening_->progress_due, false)) return;
-  tell_position("progress", std::max(context_.events->cursor() - 1, listening_->told));
+  return true;
 }
 
 void Session::tell_position(std::string_view word, std::uint64_t revision) {
@@ -199,24 +242,25 @@ void Session::tell_position(std::string_view word, std::uint64_t revision) {
 
 /// A client that watches reads the keys again. Redis's clients know no such word: for them the
 /// connection breaks, as there.
-void Session::tell_of_loss() {
+void Session::tell_of_loss(Ear& ear) {
   context_.counters->watch_resyncs.add();
   if (subscribed()) {
     closing_ = true;
     return;
   }
-  const std::uint64_t next = context_.events->cursor();
+  const std::uint64_t next = hub(ear).cursor();
   tell_position("resync", next);
   listening_->told = next - 1;
-  context_.events->took(listening_->reader, next);
+  hub(ear).took(ear.reader, next);
 }
 
-bool Session::tell(const kv::Revision& revision) {
+/// False: the rest of it follows when there is room.
+bool Session::tell(Ear& ear, const kv::Revision& revision) {
   const std::size_t before = output_.size();
   std::size_t told = 0;
   if (watching()) {
-    told = append_revision(output_, revision, listening_->reader.interest.filter,
-                           listening_->values, protocol);
+    told = append_revision(output_, revision, ear.reader.interest.filter, listening_->values,
+                           protocol);
     if (told > 0) {
       listening_->told = revision.number;
       listening_->said = coarse_now();
@@ -224,29 +268,29 @@ bool Session::tell(const kv::Revision& revision) {
     }
     work_ += revision.events.size() + (output_.size() - before) / kReplyBytesPerWord;
   } else {
-    told = notify(revision);
+    told = notify(ear, revision);
   }
   context_.counters->watch_events.add(told);
   if (told > 0) context_.counters->watch_messages.add(subscribed() ? told : 1);
   ++work_;
-  if (listening_->sent_events < revision.events.size() && subscribed()) return false;
-  listening_->sent_events = 0;
-  listening_->steps_left = kNotifyStepsMax;
+  if (ear.sent_events < revision.events.size() && subscribed()) return false;
+  ear.sent_events = 0;
+  ear.steps_left = kNotifyStepsMax;
   return true;
 }
 
 /// A revision has thousands of events, and each is repeated for each pattern: so as many of them as
 /// fit. Returns how many messages that were.
-std::size_t Session::notify(const kv::Revision& revision) {
+std::size_t Session::notify(Ear& ear, const kv::Revision& revision) {
   std::size_t told = 0;
-  std::size_t& at = listening_->sent_events;
+  std::size_t& at = ear.sent_events;
   while (at < revision.events.size() && output_.size() < kOutputBytesMax && work_ < kTurnWork) {
     const std::size_t before = output_.size();
-    NotifyBudget budget{listening_->steps_left};
+    NotifyBudget budget{ear.steps_left};
     told += listening_->subscriptions.append(output_, revision.events[at++], protocol, budget);
-    work_ += 1 + (listening_->steps_left - budget.steps) / kPatternStepsPerWord +
+    work_ += 1 + (ear.steps_left - budget.steps) / kPatternStepsPerWord +
              (output_.size() - before) / kReplyBytesPerWord;
-    listening_->steps_left = budget.steps;
+    ear.steps_left = budget.steps;
     // No honest client has patterns that cost this much; a message may be missing.
     if (!budget.spent()) continue;
     closing_ = true;

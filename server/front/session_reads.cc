@@ -20,21 +20,23 @@ bool Session::read_keys_fit(const CommandSpec& spec, const Arguments& args, std:
   for (const std::string_view word : args) bytes += word.size() + sizeof(std::string);
   if (fit) return true;
   // The client may go on as if it watched the key.
-  if (spec.group == CommandGroup::transactions) multi_.fail_watch();
+  if (is_of_transaction(spec)) multi_.fail_watch();
   refuse(out, fmt::format("ERR the key is longer than {} bytes", kv::kKeyBytesMax));
   return false;
 }
 
 void Session::read(const CommandSpec& spec, const Arguments& args, const ReadPolicy& policy,
                    std::string& out) {
-  if (refuse_when_draining(out)) {
-    if (spec.group == CommandGroup::transactions) multi_.fail_watch();
+  const bool in_each = spec.in_each_group && context_.groups.many();
+  if (refuse_when_draining(out, in_each)) {
+    if (is_of_transaction(spec)) multi_.fail_watch();
     return;
   }
   std::size_t bytes = 0;
   if (!read_keys_fit(spec, args, bytes, out)) return;
+  if (in_each) group_ = &context_.groups.all().front();
   const Route route = judge_read(policy);
-  const bool is_long = is_long_read(spec, args.size());
+  const bool is_long = in_each || is_long_read(spec, args.size());
   if (is_long) good_in_a_row_ = 0;
   const bool at_once = route == Route::now && line_.empty();
   if (at_once && !is_long && !is_long_watch(spec, args.size())) return answer(spec, args, out);
@@ -43,20 +45,32 @@ void Session::read(const CommandSpec& spec, const Arguments& args, const ReadPol
   taken.spec = &spec;
   taken.users = user_.seen;
   taken.words.assign(args.begin(), args.end());
+  taken.policy = policy;
+  if (in_each) taken.groups_left = context_.groups.all().size() - 1;
+  enter(number, route);
+}
+
+void Session::enter(std::uint64_t number, Route route) {
   switch (route) {
-    case Route::now: taken.state = PlaceState::granted; break;
+    case Route::now: place(number).state = PlaceState::granted; break;
     case Route::wait:
+      waiting_.group = group_;
       waiting_index_ = std::max(waiting_index_, last_read_.look.state.commit);
       waiting_.places.push_back(number);
       waiting_.note = last_read_;
       break;
-    case Route::ask: ask_node(number, policy); break;
+    case Route::ask: ask_node(number, place(number).policy); break;
   }
 }
 
 Session::Route Session::judge_read(const ReadPolicy& policy) {
   Counters& counters = *context_.counters;
-  const replica::LeaseView& view = context_.node.lease_view();
+  // The reads that wait together are of one group.
+  const auto of_another = [this](const ReadBatch& batch) {
+    return batch.group != nullptr && batch.group != group_;
+  };
+  if (of_another(waiting_) || of_another(asking_)) submit_reads();
+  const replica::LeaseView& view = group_->group.lease_view();
   ReadNote& note = last_read_;
   ++note.number;
   note.policy = policy;
@@ -67,8 +81,8 @@ Session::Route Session::judge_read(const ReadPolicy& policy) {
   // The request is in memory: only now is the lease looked at, and the clock after it.
   // The age of the state is counted from before that look.
   auto began = raft::HolderInstant::earliest();
-  if (policy.stale_bound) began = context_.node.clock().holder_now();
-  note.look = view.look(context_.node.clock());
+  if (policy.stale_bound) began = group_->group.clock().holder_now();
+  note.look = view.look(group_->group.clock());
   note.applied = view.applied();
   note.bound_missed = false;
   if (policy.stale_bound) {
@@ -121,6 +135,7 @@ void Session::ask_node(std::uint64_t number, const ReadPolicy& policy) {
   const raft::ReadMode mode = by_quorum ? raft::ReadMode::quorum : policy.mode;
   if (!asking_.places.empty() && asking_.mode != mode) submit_reads();
   asking_.mode = mode;
+  asking_.group = group_;
   asking_.places.push_back(number);
   asking_.note = last_read_;
 }
@@ -129,15 +144,17 @@ void Session::submit_reads() {
   const lease::Duration timeout = context_.state.options.command_timeout;
   if (!waiting_.places.empty()) {
     waiting_.waited = true;
-    context_.node.wait_applied(std::exchange(waiting_index_, raft::Index()), timeout,
-                               read_completion(std::exchange(waiting_, {})));
+    node::Group& group = waiting_.group->group;
+    group.wait_applied(std::exchange(waiting_index_, raft::Index()), timeout,
+                       read_completion(std::exchange(waiting_, {})));
   }
   if (!asking_.places.empty()) {
     // Before the node is asked: everything that is committed by now is within the index that it
     // will return.
-    asking_.began = context_.node.clock().holder_now();
+    node::Group& group = asking_.group->group;
+    asking_.began = group.clock().holder_now();
     const raft::ReadMode mode = asking_.mode;
-    context_.node.read(mode, timeout, read_completion(std::exchange(asking_, {})));
+    group.read(mode, timeout, read_completion(std::exchange(asking_, {})));
   }
 }
 
@@ -179,18 +196,20 @@ void Session::finish_reads(const ReadBatch& batch, const replica::ReadResult& re
           break;
       }
     }
-    context_.node.lease_view().fresh_since().raise(batch.began);
-    context_.state.users_known.store(true, std::memory_order_relaxed);
+    batch.group->group.lease_view().fresh_since().raise(batch.began);
+    if (batch.group == &context_.groups.home()) {
+      context_.state.users_known.store(true, std::memory_order_relaxed);
+    }
   }
   count->add(batch.places.size());
-  note.waited = context_.node.clock().holder_now() - note.look.at;
+  note.waited = batch.group->group.clock().holder_now() - note.look.at;
   if (note.number >= last_read_.number) last_read_ = note;
   for (const std::uint64_t number : batch.places) {
     if (result.index) {
       place(number).state = PlaceState::granted;
       continue;
     }
-    if (place(number).spec->group == CommandGroup::transactions) multi_.fail_watch();
+    if (is_of_transaction(*place(number).spec)) multi_.fail_watch();
     std::string reply;
     append_not_executed(reply, result.overloaded, result.leader);
     fill(number, std::move(reply));
@@ -208,7 +227,7 @@ void Session::answer(const CommandSpec& spec, const Arguments& args, std::string
     if (spec.run != nullptr) {
       spec.run(*this, args, out);
     } else {
-      StoreReader reader(context_.store, context_.state, protocol);
+      StoreReader reader(context_.groups, *group_, context_.state, protocol);
       if (!user_.unrestricted) reader.limit(user_.rights);
       reader.answer(spec, args, out);
       const std::size_t shown = out.size() - before;
@@ -239,12 +258,13 @@ void Session::read_in_background() {
   front.state = PlaceState::waiting;
   const std::uint64_t number = first_place_;
   context_.background->post([weak = weak_from_this(), &executor = *context_.executor, number,
-                             &store = context_.store, &state = context_.state, dialect = protocol,
-                             spec = front.spec, words = std::move(front.words),
-                             limited = !user_.unrestricted, rights = user_.rights]() mutable {
+                             &groups = context_.groups, &group = *front.group,
+                             &state = context_.state, dialect = protocol, spec = front.spec,
+                             words = std::move(front.words), limited = !user_.unrestricted,
+                             rights = user_.rights]() mutable {
     if (weak.expired()) return;  // the client has gone
     const Arguments args(words.begin(), words.end());
-    StoreReader reader(store, state, dialect);
+    StoreReader reader(groups, group, state, dialect);
     if (limited) reader.limit(rights);
     std::string reply;
     reader.answer(*spec, args, reply);
@@ -259,7 +279,7 @@ void Session::read_in_background() {
         place.state = PlaceState::granted;
       } else {
         if (refused) self->count_refusal();
-        self->fill(number, std::move(reply));
+        self->take_part(number, std::move(words), std::move(reply));
       }
       self->on_progress_();
     });
@@ -272,9 +292,9 @@ void StoreReader::answer(const CommandSpec& spec, const Arguments& args, std::st
   if (const std::string problem = spec.make(args, query); !problem.empty()) {
     return refuse(out, problem);
   }
-  const Result<kv::Reply> reply = kv::query(query, store, &loaded_);
+  const Result<kv::Reply> reply = kv::query(query, group.store, &loaded_);
   if (!reply) return append_error(out, "ERR the store failed: " + reply.error().message);
-  append_kv_reply(out, reply.value(), protocol, spec.form, {}, state.lease_keeper);
+  append_kv_reply(out, reply.value(), protocol, spec.form, {}, group.lease_keeper);
 }
 
 }  // namespace leasehold::server

@@ -39,6 +39,11 @@ std::optional<std::string_view> claimed_user(const CommandSpec& spec, const Argu
   return std::nullopt;
 }
 
+/// It only says what the connection means: each command has rights of its own.
+bool needs_no_right(const CommandSpec& spec) {
+  return spec.name == "leasehold|group";
+}
+
 bool changes_group(const CommandSpec& spec, const Arguments& args) {
   const bool lists = args.size() > 2 && equals_ignoring_case(args[2], "list");
   return spec.name == "leasehold|transfer" || spec.name == "acl|setuser" ||
@@ -71,18 +76,21 @@ bool may_use(const Rights& rights, const KeyUse& use, std::size_t& budget) {
 /// While this node may have missed changes of the users.
 bool waits_for_users(const Session& session, const CommandSpec& spec, const Arguments& args) {
   ServerState& state = session.context().state;
+  const ServedGroups& groups = session.context().groups;
+  // It is refused whatever the users are, and this node may never learn them.
+  const bool refused = groups.home().health.refuses.load(std::memory_order_relaxed);
   if (const auto who = claimed_user(spec, args)) {
-    const auto rights = state.accounts.find(session.context().store.users(), *who);
+    const auto rights = state.accounts.find(session.users(), *who);
     return !rights || rights->version() == 0;
   }
-  // A read is justified by the node, and then its rights are looked at once more.
+  // A read is justified by the node, and then its rights are looked at once more. In another group
+  // than that of the users this says nothing about them.
+  const bool reads = spec.effect == CommandEffect::read || spec.name == "leasehold|read";
+  if (reads && groups.many()) return !refused;
   if (needs_no_user(spec) || spec.effect == CommandEffect::read) return false;
   const Categories has = state.commands.categories_of(state.commands.number_of(spec));
   if (changes_group(spec, args)) return true;
-  if ((has & category::write) != 0 || spec.effect == CommandEffect::write) {
-    // It is refused whatever the users are, and this node may never learn them.
-    return !state.health.refuses.load(std::memory_order_relaxed);
-  }
+  if ((has & category::write) != 0 || spec.effect == CommandEffect::write) return !refused;
   if ((has & category::pubsub) != 0) return true;
   // What repairs a node that has lost its group does not wait: the user is that of the disk.
   if ((has & category::admin) != 0 && !is_about_this_node(spec)) return true;
@@ -108,7 +116,7 @@ bool has_secret_words(const CommandSpec& spec) {
 }
 
 std::uint64_t Session::newest_users() const {
-  return context_.state.newest_users(context_.store.users());
+  return context_.state.newest_users(users());
 }
 
 bool Session::must_learn_users(const CommandSpec& spec, const Arguments& args) {
@@ -118,7 +126,7 @@ bool Session::must_learn_users(const CommandSpec& spec, const Arguments& args) {
     return false;
   }
   user_.checking = true;
-  context_.node.read(
+  context_.groups.home().group.read(
       raft::ReadMode::quorum, state.options.command_timeout,
       [weak = weak_from_this(), &executor = *context_.executor](const replica::ReadResult& result) {
         executor.post([weak, known = result.index.has_value()] {
@@ -137,7 +145,7 @@ void Session::look_up_user() {
   user_.seen = newest_users();
   // The user of a certificate may be made, or become known here, after the connection.
   if (!user_.proven && !certificate_user.empty() && authenticate_as(certificate_user)) return;
-  auto rights = context_.state.accounts.find(context_.store.users(), user_.name);
+  auto rights = context_.state.accounts.find(users(), user_.name);
   if (!user_.proven) {
     // Nobody has proven anything: the default user, as long as it needs no password.
     if (!rights->on() || !rights->rules().nopass) rights = nullptr;
@@ -156,7 +164,7 @@ bool Session::may_still_listen() const {
   if (!listening_ || user_.unrestricted) return true;
   if (!user_.rights) return false;
   const Rights& rights = *user_.rights;
-  const kv::KeyFilter& filter = listening_->reader.interest.filter;
+  const kv::KeyFilter& filter = listening_->ears.front().reader.interest.filter;
   std::size_t budget = 0;
   const auto all = [&budget](const auto& texts, auto may) {
     budget = right_steps_max(texts.size());
@@ -180,9 +188,7 @@ bool Session::forbids(const CommandSpec& spec, const Arguments& args, std::strin
   if (needs_no_user(spec)) return false;
   const std::string problem = refusal_of(spec, args, multi_.open() ? "multi" : "toplevel");
   if (problem.empty()) return false;
-  if (multi_.open()) multi_.spoil();
-  // The client may go on as if it watched the key.
-  if (spec.group == CommandGroup::transactions && !multi_.open()) multi_.fail_watch();
+  multi_.note_refused(spec);
   refuse(out, problem);
   return true;
 }
@@ -194,7 +200,7 @@ bool Session::forbids_since(std::uint64_t& seen, const CommandSpec& spec, const 
   seen = user_.seen;
   const std::string problem = refusal_of(spec, args, "toplevel");
   if (problem.empty()) return false;
-  if (spec.group == CommandGroup::transactions) multi_.fail_watch();
+  if (is_of_transaction(spec)) multi_.fail_watch();
   refuse(out, problem);
   return true;
 }
@@ -202,7 +208,7 @@ bool Session::forbids_since(std::uint64_t& seen, const CommandSpec& spec, const 
 std::string why_not(const Rights& rights, const CommandTable& commands, const CommandSpec& spec,
                     const Arguments& args, AclRefusal& refusal, std::size_t& steps) {
   steps = 0;
-  if (!rights.may_run(commands.number_of(spec))) {
+  if (!needs_no_right(spec) && !rights.may_run(commands.number_of(spec))) {
     refusal.reason = AclReason::command;
     refusal.object = spec.name;
     return fmt::format("User {} has no permissions to run the '{}' command", rights.user(),
@@ -264,7 +270,7 @@ void Session::forget_user() {
 }
 
 bool Session::authenticate_as(const std::string& who) {
-  const auto rights = context_.state.accounts.find(context_.store.users(), who);
+  const auto rights = context_.state.accounts.find(users(), who);
   if (!rights || !rights->on()) return false;
   become(rights, std::nullopt);
   return true;
@@ -273,7 +279,7 @@ bool Session::authenticate_as(const std::string& who) {
 void Session::authenticate(std::string_view who, std::string_view password, Authenticated done,
                            std::string& out) {
   Accounts& accounts = context_.state.accounts;
-  const auto rights = accounts.find(context_.store.users(), who);
+  const auto rights = accounts.find(users(), who);
   const bool on = rights && rights->on() && password.size() <= kPasswordBytesMax;
   std::string digest = sha256_hex(password.substr(0, kPasswordBytesMax));
   StoredPassword known;
@@ -322,7 +328,7 @@ void Session::finish_check(std::uint64_t number, const std::string& who,
     note_wrong_password(*this, who);
     count_refusal();
     append_error(reply, "WRONGPASS invalid username-password pair or user is disabled.");
-  } else if (context_.state.accounts.find(context_.store.users(), rights->user()) != rights) {
+  } else if (context_.state.accounts.find(users(), rights->user()) != rights) {
     append_error(reply, kChangedMeanwhile);
   } else {
     become(rights, password);

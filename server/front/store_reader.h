@@ -1,9 +1,9 @@
 // What a read of many keys is given: enough to answer it on another thread than its connection's.
 #pragma once
 
-#include <leasehold/kv/store.h>
 #include <leasehold/server/front/command_spec.h>
 #include <leasehold/server/front/resp.h>
+#include <leasehold/server/front/served_groups.h>
 #include <leasehold/server/front/server_state.h>
 #include <leasehold/server/users/rights.h>
 
@@ -32,8 +32,9 @@ inline bool is_long_watch(const CommandSpec& spec, std::size_t words) {
 /// One thread at a time. What it refers to may be used on any thread and outlives it.
 class StoreReader {
  public:
-  StoreReader(const kv::Store& kv_store, ServerState& shared_state, Protocol dialect)
-      : store(kv_store), state(shared_state), protocol(dialect) {}
+  StoreReader(const ServedGroups& served, const ServedGroup& of_keys, ServerState& shared_state,
+              Protocol dialect)
+      : groups(served), group(of_keys), state(shared_state), protocol(dialect) {}
 
   /// Appends the reply of a read without `run`, when it may be made.
   void answer(const CommandSpec& spec, const Arguments& args, std::string& out);
@@ -55,7 +56,8 @@ class StoreReader {
     return !limited_ || (rights_ && rights_->may_use(key, kReads, budget));
   }
 
-  const kv::Store& store;
+  const ServedGroups& groups;
+  const ServedGroup& group;
   ServerState& state;
   const Protocol protocol;
 

@@ -65,11 +65,12 @@ void Subscriptions::remove(Kind kind, std::string_view text) {
   texts.erase(found);
 }
 
-EventInterest Subscriptions::interest() const {
+EventInterest Subscriptions::interest(const std::function<bool(std::string_view key)>& has) const {
   EventInterest interest;
   for (const std::string& channel : channels_) {
     if (begins_with(channel, kKeyChannel)) {
-      interest.filter.add_key(std::string_view(channel).substr(kKeyChannel.size()));
+      const std::string_view key = std::string_view(channel).substr(kKeyChannel.size());
+      if (has(key)) interest.filter.add_key(key);
     } else {
       interest.names.insert(channel.substr(kNameChannel.size()));
     }

@@ -6,6 +6,7 @@
 #include <leasehold/server/front/session_limits.h>
 
 #include <cstddef>
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -50,7 +51,8 @@ class Subscriptions {
     return kind == Kind::channel ? channels_ : patterns_;
   }
 
-  EventInterest interest() const;
+  /// In a group: the channel of a key is of the group that has the key.
+  EventInterest interest(const std::function<bool(std::string_view key)>& has) const;
   /// Appends the messages about one event, and returns their number. Takes their cost off `budget`;
   /// if that is spent afterwards, a message may be missing.
   std::size_t append(std::string& out, const kv::Event& event, Protocol protocol,

@@ -33,11 +33,11 @@ std::string describe(const tcp::endpoint& endpoint) {
 
 class TcpFront::Impl final : public ClientDirectory {
  public:
-  Impl(node::Node& node, const kv::Store& store, ServerState& state)
-      : state_(state), store_(store), rate_(state.options.connection_rate) {
+  Impl(const ServedGroups& groups, ServerState& state)
+      : state_(state), groups_(groups), rate_(state.options.connection_rate) {
     for (Counters& counters : state.counters) {
       IoThread* back = threads_.empty() ? nullptr : threads_.front().get();
-      threads_.push_back(std::make_unique<IoThread>(node, store, state, counters, back));
+      threads_.push_back(std::make_unique<IoThread>(groups, state, counters, back));
     }
     back().next_thread = [this]() -> IoThread& {
       return *threads_[1 + next_thread_++ % (threads_.size() - 1)];
@@ -209,7 +209,7 @@ class TcpFront::Impl final : public ClientDirectory {
     if (error) return;  // gone already
     // A reload may change it: what lets a client in holds until it is served.
     const ClientTls::Mode mode = state_.client_tls.mode();
-    if (is_protected_from(state_, store_.users(), peer.address(), mode)) {
+    if (is_protected_from(state_, groups_.home().store.users(), peer.address(), mode)) {
       counters.connections_denied.add();
       return turn_away(socket, kProtectedModeRefusal);
     }
@@ -229,7 +229,7 @@ class TcpFront::Impl final : public ClientDirectory {
   }
 
   ServerState& state_;
-  const kv::Store& store_;
+  const ServedGroups& groups_;
   std::vector<std::unique_ptr<IoThread>> threads_;  ///< the back thread is the first
   std::unique_ptr<tcp::acceptor> acceptor_;         ///< on the back thread
   std::unique_ptr<asio::steady_timer> pause_;
@@ -243,10 +243,10 @@ class TcpFront::Impl final : public ClientDirectory {
   bool stopped_ = false;
 };
 
-Result<std::unique_ptr<TcpFront>> TcpFront::open(const std::string& listen, node::Node& node,
-                                                 const kv::Store& store, ServerState& state) {
+Result<std::unique_ptr<TcpFront>> TcpFront::open(const std::string& listen,
+                                                 const ServedGroups& groups, ServerState& state) {
   LEASEHOLD_ASSERT(!state.counters.empty());
-  auto impl = std::make_unique<Impl>(node, store, state);
+  auto impl = std::make_unique<Impl>(groups, state);
   if (auto listening = impl->listen(listen); !listening) return listening.error();
   return std::unique_ptr<TcpFront>(new TcpFront(std::move(impl)));
 }

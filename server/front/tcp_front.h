@@ -2,8 +2,7 @@
 #pragma once
 
 #include <leasehold/base/result.h>
-#include <leasehold/kv/store.h>
-#include <leasehold/node/node.h>
+#include <leasehold/server/front/served_groups.h>
 #include <leasehold/server/front/server_state.h>
 
 #include <cstdint>
@@ -25,9 +24,10 @@ class TcpFront {
  public:
   /// `listen` is host:port; port 0 lets the system choose. The other arguments outlive the front.
   /// Errors: invalid_argument (the address), io (it cannot be bound); each says what to do.
-  static Result<std::unique_ptr<TcpFront>> open(const std::string& listen, node::Node& node,
-                                                const kv::Store& store, ServerState& state);
-  /// Calls stop(). Before it the node has to have stopped: its completions post to these threads.
+  static Result<std::unique_ptr<TcpFront>> open(const std::string& listen,
+                                                const ServedGroups& groups, ServerState& state);
+  /// Calls stop(). Before it the groups have to have stopped: its completions post to these
+  /// threads.
   ~TcpFront();
   TcpFront(const TcpFront&) = delete;
   TcpFront& operator=(const TcpFront&) = delete;

@@ -117,13 +117,27 @@ void draw_long_life(Plan& plan) {
   plan.disk.stall_ppm /= 20;
   plan.disk.error_ppm /= 20;
   plan.snapshots.crash_ppm /= 20;
+  // Faults change the leader every few seconds, and the next one begins its own snapshot: all that
+  // lack one have to get it before that, piece by piece from one thread.
+  if (plan.driver.snapshot_chunk_bytes < 150) {
+    plan.snapshots.work_max = std::min(plan.snapshots.work_max, Duration(milliseconds(50)));
+  }
   plan.crash_at_send_ppm /= 50;
   plan.crash_at_persist_ppm /= 20;
+  // A leader leaves whose disk takes an election timeout, which a change of settings may halve.
+  // With two voters nobody else may have the log that is needed to be elected.
+  Duration election = first_settings(plan).timing.election_timeout;
+  for (const NodePlan& node : plan.nodes) {
+    election = std::min(election, node.timing.election_timeout);
+  }
   for (NodePlan& node : plan.nodes) {
+    node.sync_max = std::min(node.sync_max, election / 5);
     node.late_ppm /= 20;
     // What is applied more slowly than it is asked for would fall behind for hours.
     node.apply_max = std::min(node.apply_max, Duration(milliseconds(100)));
   }
+  // Nor may a leader leave for each of its slower calls.
+  plan.driver.apply_patience = std::max(plan.driver.apply_patience, Duration(milliseconds(400)));
   // They act a few times in a time to live.
   plan.leases.clients = std::min<std::uint64_t>(plan.leases.clients, 3);
   plan.leases.ttl = seconds(20);

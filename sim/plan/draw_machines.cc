@@ -82,6 +82,10 @@ void draw_limits(Plan& plan) {
   plan.driver.core.inflight_messages_max = inflights[random.below(3)];
   // As production does, and at once.
   if (random.chance(1, 4)) plan.driver.core.commit_news_delay = std::chrono::milliseconds(1);
+  // Some calls of a slow state machine take longer.
+  const Duration patience[] = {milliseconds(10'000), milliseconds(400), milliseconds(50)};
+  const Duration drawn_patience = patience[random.below(3)];
+  if (plan.enabled.has(FaultClass::slow_apply)) plan.driver.apply_patience = drawn_patience;
 }
 
 void draw_snapshots(Plan& plan) {

@@ -137,6 +137,7 @@ void each_limit(See& see, OneDriver& driver) {
   see("driver.append_bytes_max", driver.append_bytes_max, kPositiveBytes);
   see("driver.apply_bytes_max", driver.apply_bytes_max, kPositiveBytes);
   see("driver.applies_max", driver.applies_max, kFew);
+  see("driver.apply_patience", driver.apply_patience, kPositiveTime);
   see("driver.inflight_messages_max", driver.core.inflight_messages_max, kFew);
   see("driver.commit_news_delay", driver.core.commit_news_delay, kTime);
   see("driver.log_tail_bytes", driver.log_tail_bytes, kBytes);

@@ -12,6 +12,7 @@ class PresentReplica : public RunningReplica {
                  const Ports& ports, lease::Now now)
       : others_(ports.others),
         process_(make_process(ports, now)),
+        healthy_(ports.shared != nullptr ? ports.shared->healthy : nullptr),
         driver_(shares(options, process_.get()), std::move(initial),
                 replica::Driver::Ports{ports.transport, ports.storage, ports.applier,
                                        ports.snapshots, ports.view, callers_, ports.observer},
@@ -33,6 +34,7 @@ class PresentReplica : public RunningReplica {
     driver_.handle_batch(now, left);
     process_->handled(driver_);
     if (others_ != nullptr) others_->turns(now);
+    process_->set_healthy(healthy_(now));
     process_->finish(now);
   }
   std::vector<std::function<void()>> take_completions() override {
@@ -101,6 +103,7 @@ class PresentReplica : public RunningReplica {
   OtherGroups* const others_;
   replica::Callers callers_;
   std::unique_ptr<replica::ProcessDriver> process_;
+  std::function<bool(lease::Now)> healthy_;
   replica::Driver driver_;
 };
 

@@ -20,6 +20,8 @@ struct SharedProcess {
   raft::ProcessOptions options;
   std::vector<raft::RememberedSupport> remembered;
   replica::SupportStore& store;
+  /// Whether its disk makes progress; asked in each turn.
+  std::function<bool(lease::Now)> healthy;
 };
 
 /// The other groups of the process, in the turns of its first one.

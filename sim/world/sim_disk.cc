@@ -103,6 +103,7 @@ void SimDisk::persist(raft::PersistBatch batch) {
   written_.apply(batch);
   use_reserve(batch);
   waiting_.push_back(std::move(batch));
+  ++given_;
   if (!syncing_ && !broken_) start_sync();
 }
 

@@ -72,6 +72,11 @@ class SimDisk : public storage::Storage {
   /// The faults have ended: there is space, and a sync that is stalled ends soon.
   void heal();
 
+  /// How many batches this process has given to the disk, and how many of them are durable.
+  std::pair<std::uint64_t, std::uint64_t> progress() const {
+    return {given_, given_ - waiting_.size()};
+  }
+
   /// The next sync takes at least this long.
   void stall_next(Duration length) { stall_next_ = length; }
 
@@ -112,6 +117,7 @@ class SimDisk : public storage::Storage {
   /// What may still be written while the disk is full, in bytes.
   std::uint64_t reserve_ = 0;
   Duration stall_next_{0};
+  std::uint64_t given_ = 0;  ///< batches
   DiskImage written_;
   DiskImage durable_;
   /// Written and not durable, oldest first.

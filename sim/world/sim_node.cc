@@ -1,10 +1,12 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/replica/progress_watch.h>
 #include <leasehold/sim/world/sim_node.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -158,11 +160,16 @@ void SimNode::make_process() {
   initial.applied = applied_at_start();
   const lease::Now now = clock_.now();
   supports_.open([this](std::uint64_t write) { post(replica::SupportsRemembered{write}); }, run);
+  const auto disk_watch = std::make_shared<replica::ProgressWatch>(timing().election_timeout);
   const SharedProcess shared{
       // A few groups already have to wait for one another.
       {peer(), timing(), 10 * timing().lease, 1 + world_.plan.seed % 3, 2 * timing().lease},
       supports_.remembered(),
-      supports_};
+      supports_,
+      [this, disk_watch](lease::Now at) {
+        const auto [given, durable] = disk_.progress();
+        return disk_watch->goes_on(given, durable, at.promise);
+      }};
   RunningReplica::Ports ports{*this,          disk_, *process_->applier, *process_->snapshots,
                               process_->view, *this};
   if (world_.plan.beats.shared) ports.shared = &shared;

@@ -192,5 +192,34 @@ TEST(RemoteLeases, SilenceTakesNoLongerThanTheTimeout) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, 2s);
 }
 
+/// What a renewal comes to in the group of a key, at a server that answers so when the client
+/// selects that group. `sent`: whether the renewal was sent at all.
+Result<lease::Duration> renewal_in_group(const std::string& answer, bool& sent) {
+  const ScriptedServer server([answer](const Words& words) -> std::optional<std::string> {
+    if (words.front() == "LEASEHOLD") return answer;
+    return words.front() == "INFO" ? status(false) : "*1\r\n:10000\r\n";
+  });
+  auto renewed =
+      RemoteLeases({server.address()}, Access().in_group_of("printer")).renew(kId, kTimeout / 4);
+  sent = !server.sent("LEASE.RENEW").empty();
+  return renewed;
+}
+
+TEST(RemoteLeases, WorkInNoOtherGroupThanThatOfTheKey) {
+  bool sent = false;
+  EXPECT_TRUE(renewal_in_group("+OK\r\n", sent).ok());
+  EXPECT_TRUE(
+      renewal_in_group("-ERR unknown subcommand 'GROUP'. Try LEASEHOLD HELP.\r\n", sent).ok())
+      << "a server of an earlier version has one group";
+  for (const char* refusal :
+       {"NOPERM User ann has no permissions", "NOAUTH Authentication required.",
+        "NOLEADER try again", "TRYAGAIN a queue is full", "ERR wrong"}) {
+    const auto renewed = renewal_in_group("-" + std::string(refusal) + "\r\n", sent);
+    ASSERT_FALSE(renewed.ok()) << refusal;
+    EXPECT_THAT(renewed.error().message, HasSubstr(refusal));
+    EXPECT_FALSE(sent) << refusal;
+  }
+}
+
 }  // namespace
 }  // namespace leasehold::client

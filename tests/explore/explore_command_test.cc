@@ -69,6 +69,13 @@ TEST(ExploreCommand, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(run({"--nodes", "2", "--one-away"}).status, 2);
   EXPECT_EQ(run({"--witness", "--nodes", "1"}).status, 2);
   EXPECT_EQ(run({"--rules", "--readers"}).status, 2);
+  EXPECT_EQ(run({"--beats", "1"}).status, 2);
+  EXPECT_EQ(run({"--groups", "2"}).status, 2);
+  EXPECT_EQ(run({"--groups", "3", "--shared"}).status, 2);
+  EXPECT_EQ(run({"--shared", "--rules"}).status, 2);
+  EXPECT_EQ(run({"--shared", "--unbound"}).status, 2);
+  EXPECT_EQ(run({"--shared", "--nodes", "1"}).status, 2);
+  EXPECT_EQ(run({"--shared", "--groups", "2", "--settings", "1"}).status, 2);
   EXPECT_EQ(run({"--after"}).status, 2);
   EXPECT_EQ(run({"--after", "hear 2<1 append"}).status, 2);
   EXPECT_EQ(run({"--one-away", "--late-answer"}).status, 2);

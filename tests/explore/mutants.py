@@ -36,6 +36,9 @@ LATE_CHUNK = ("--one-away --after 'pass, tick 1, cut 1, hear 3<1 snapshot, keep 
 # Node 1 votes alone. It has a lease of the longer D, and the learners were started with a shorter one.
 SHORTER_THAN_THE_FIRST = "--voters 1 --uneven --meetings --after 'pass, pass, tick 1, lose'"
 
+# The promise of each group rests on those between the processes.
+SHARED = "--shared --meetings --no-drift"
+
 # The mutant, bounds, the steps of the shortest schedule. --rules is for those that another rule makes up for, and for
 # those that cost availability: docs/testing.md says why.
 FOUND = [
@@ -93,6 +96,8 @@ FOUND = [
     ("acknowledged_rounds_keep_their_worth", "--agreed 0 --settings 1 --time 3", 6),
     ("lease_of_the_old_half_is_kept", f"{SHORTER_THAN_THE_FIRST} --time 1 --settings 1 --changes 1 --no-drift", 5),
     ("leader_grants_votes", "--rules --time 3 --no-drift", 8),
+    ("reliance_keeps_the_epoch", f"{SHARED} --time 3 --beats 1", 8),
+    ("beats_count_at_any_epoch", f"{SHARED} --time 3 --beats 1", 8),
 ]
 
 

@@ -78,8 +78,9 @@ class Told {
 
 void converse(std::string_view stream, bool lease, std::size_t piece) {
   FakeNode node;
-  server::EventHub hub(node.store().events());
   ManualExecutor tasks;
+  const server::ServedGroups groups({server::ServedGroup{node, node.store(), node.health()}});
+  server::EventHubs hubs(groups);
   ServerOptions options;
   options.slowlog_threshold = lease::Duration(0);  // what is slow is the machine's affair
   ServerState state{options, server::command_table()};
@@ -87,8 +88,8 @@ void converse(std::string_view stream, bool lease, std::size_t piece) {
   state.slow_log.add({0, 0, 10'000, "get", "k", "fuzz:2", ""});
   if (lease) node.grant_lease(std::chrono::hours(1));
   auto session = std::make_shared<Session>(
-      Session::Context{node, node.store(), state, &state.counters[0], &tasks, &tasks, &hub}, 1,
-      "fuzz:1", [] {});
+      Session::Context{groups, state, &state.counters[0], &tasks, &tasks, &hubs}, 1, "fuzz:1",
+      [] {});
   std::string input;
   std::string output;
   const auto pump = [&] {
@@ -100,7 +101,7 @@ void converse(std::string_view stream, bool lease, std::size_t piece) {
       const bool sent = !session->output().empty();
       output += session->output();
       session->output().clear();
-      while (hub.look()) {
+      while (hubs.of(0).look()) {
       }
       more = (session->busy() && node.complete_some()) || session->turn_over() || tasks.waits() ||
              (session->stalled() && sent);

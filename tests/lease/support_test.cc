@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -96,6 +97,13 @@ TEST(Support, AProcessAtAnotherPlaceWaitsForTheEndOfTheSupport) {
   EXPECT_EQ(support.epoch(), before);
   EXPECT_TRUE(support.renew(process(5, 8), kD, at(1000)));
   EXPECT_GT(support.epoch(), before);
+}
+
+TEST(Support, WhatIsReliedOnWasOverWhenItEnded) {
+  Support support = supported();
+  const PromiseInstant until = support.until();
+  support.rely(until + std::chrono::seconds(5));
+  EXPECT_EQ(support.let_go_at(), until);
 }
 
 TEST(Support, EndsWithItsProcess) {

@@ -10,6 +10,7 @@ the end of each workload all nodes are killed, and every acknowledged write has 
 import argparse
 import asyncio
 import collections
+import itertools
 import json
 import os
 import random
@@ -25,6 +26,7 @@ import chaos_net
 import chaos_picture
 import control_build
 import power_cut
+import slots
 from chaos_faults import Faults, in_thread
 from chaos_load import WORKLOADS
 from chaos_plan import CLASSES, Plan
@@ -79,6 +81,7 @@ def arguments(parser):
                         help="of all workloads together (4; with --control 5)")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
     parser.add_argument("--nodes", type=int, choices=(3, 5), default=3)
+    parser.add_argument("--groups", type=int, default=1, help="that share the slots of the keys")
     parser.add_argument("--faults", type=some_of(CLASSES), metavar="A,B",
                         help=f"classes of faults: {', '.join(CLASSES)} (all; with --control those "
                         "that can show the bug)")
@@ -179,7 +182,8 @@ class Stretch:
             f"chaos: {workload}, seed {options.seed}, {options.nodes} nodes")
         self.proxied = "proxy" in classes or ("partition" in classes and not network.cuts)
         self.network = network(options.nodes, self.proxied)
-        self.cluster = Cluster(options.binary, options.nodes, FLAGS, keep=options.keep)
+        flags = FLAGS + (["--groups", str(options.groups)] if options.groups > 1 else [])
+        self.cluster = Cluster(options.binary, options.nodes, flags, keep=options.keep)
         self.cluster.peers = ",".join(f"{node}={place.peer}" for node, place in
                                       self.network.places.items())
         for node in self.cluster.nodes:
@@ -212,8 +216,9 @@ class Stretch:
         power, clocks, vm_clocks = None, {}, {}
         if "power" in self.classes or "disk" in self.classes:
             power = power_cut.Power(types.SimpleNamespace(
-                log_dump=self.options.log_dump, shim=self.options.shim, way="shim",
-                without_sync=False), self.cluster)
+                # The log of many groups is of another format.
+                log_dump=self.options.log_dump if self.options.groups == 1 else None,
+                shim=self.options.shim, way="shim", without_sync=False), self.cluster)
         if "drift" in self.classes or "jump" in self.classes:
             clocks = {node: Clock(self.options.clock_shim, node) for node in self.cluster.nodes}
             vm_clocks = {node: VmClock(node.log_path + ".vmclock") for node in self.cluster.nodes}
@@ -225,9 +230,9 @@ class Stretch:
                 self.seed, {node: {"listen": place.peer, "forward": place.listen} for node, place in places.items()},
                 {node: self.network.proxy_source(node) for node in places})
         self.watch = Watch(self.cluster, self.story,
-                           lambda node: node in self.faults.busy or self.faults.failed)
+                           lambda node: node in self.faults.busy or self.faults.failed, self.options.groups)
         self.faults = Faults(self.cluster, self.network, power, clocks, vm_clocks, self.proxy,
-                             self.watch, self.story)
+                             self.watch, self.story, self.options.groups)
         self.cluster.start()
         if self.options.control == "sync":
             power.skip_syncs()
@@ -293,7 +298,7 @@ class Stretch:
         leader = self.watch.leader()
         leads = "nobody leads" if leader is None else f"node {leader} leads"
         print(f"{passed:5.0f} s of {self.seconds:.0f}: {self.kind.name}, round {plan.number} "
-              f"({', '.join(plan.classes)}); {leads}, {self.watch.claims.terms} terms, "
+              f"({', '.join(plan.classes)}); {leads}, {self.watch.terms} terms, "
               f"{sum(self.faults.done.values())} faults, "
               f"{workload.operations()} operations", flush=True)
 
@@ -313,11 +318,17 @@ class Stretch:
         if took > limit:
             raise Violation(f"it took {took:.1f} s until all nodes served again")
 
-    @staticmethod
-    def _serves(node):
+    def _serves(self, node):
+        """Some key of each group."""
+        left = set(range(self.options.groups))
         with node.client(2) as client:
-            return client.call("SET", "healed", node.id) == "OK" and isinstance(
-                client.call("GET", "healed"), bytes)
+            for number in itertools.count():
+                key = f"healed:{number}"
+                left.discard(slots.slot_of(key) * self.options.groups // slots.COUNT)
+                if client.call("SET", key, node.id) != "OK" or not isinstance(client.call("GET", key), bytes):
+                    return False
+                if not left:
+                    return True
 
     def _after_the_end(self):
         """Nothing acknowledged may be lost, of any round, also when all die at once."""
@@ -346,7 +357,7 @@ class Stretch:
                 node.kill()
             self.faults.close()
         if self.watch is not None:
-            report.terms += self.watch.claims.terms
+            report.terms += self.watch.terms
             report.samples += self.watch.counts["samples"]
         self._draw()
 
@@ -417,8 +428,8 @@ def run(options):
         options.faults = CONTROL_FAULTS.get(options.control, list(CLASSES))
     if options.workload is None:
         options.workload = ["registers"] if options.control else list(WORKLOADS)
-    print(f"--seed {options.seed} --nodes {options.nodes} --faults {','.join(options.faults)} "
-          f"--workload {','.join(options.workload)}", flush=True)
+    print(f"--seed {options.seed} --nodes {options.nodes} --groups {options.groups} "
+          f"--faults {','.join(options.faults)} --workload {','.join(options.workload)}", flush=True)
     if options.minutes is None:
         options.minutes = CONTROL_MINUTES if options.control else 4
     options.out = options.out or tempfile.mkdtemp(prefix="leasehold-chaos-")

@@ -61,8 +61,9 @@ class Faults:
     """The hands of a plan. `watch` knows who leads. `busy` are the nodes of which the process is in
     somebody's hands; a second fault of a process leaves them alone."""
 
-    def __init__(self, cluster, network, power, clocks, vm_clocks, proxy, watch, story):
+    def __init__(self, cluster, network, power, clocks, vm_clocks, proxy, watch, story, groups=1):
         self._cluster = cluster
+        self._groups = groups
         self._network = network
         self._power = power  # None without a disk that can be cut
         self._clocks = clocks
@@ -70,7 +71,7 @@ class Faults:
         self._proxy = proxy
         self._watch = watch
         self._story = story
-        self._groups = {node: CpuGroup(f"leasehold-chaos-{os.getpid()}-{node.id}")
+        self._cpu = {node: CpuGroup(f"leasehold-chaos-{os.getpid()}-{node.id}")
                         for node in cluster.nodes}
         self._stopping = asyncio.Event()
         self.busy = set()
@@ -81,7 +82,7 @@ class Faults:
 
     @property
     def starves_by_hand(self):
-        return any(group.path is None for group in self._groups.values())
+        return any(group.path is None for group in self._cpu.values())
 
     async def follow(self, plan, stop):
         """Everything of a plan, each at its time; ends when all is undone. After `stop` nothing
@@ -171,7 +172,7 @@ class Faults:
 
     async def do_starve(self, fault, nodes):
         with self._hold(nodes):
-            group = self._groups[nodes[0]]
+            group = self._cpu[nodes[0]]
             if group.path is None:
                 await self._starve_by_hand(fault, nodes[0])
                 return
@@ -282,13 +283,16 @@ class Faults:
         await self._sleep(fault.lasts)
 
     async def do_transfer(self, fault, nodes):
+        """Of all groups that the node leads."""
         def transfer():
             with contextlib.suppress(*LOST):
                 with nodes[0].client(3) as client:
-                    client.call("LEASEHOLD", "TRANSFER")
+                    for group in range(1, self._groups + 1):
+                        client.call("LEASEHOLD", "GROUP", group)
+                        client.call("LEASEHOLD", "TRANSFER")
         await in_thread(transfer)
         await self._sleep(fault.lasts)
 
     def close(self):
-        for group in self._groups.values():
+        for group in self._cpu.values():
             group.close()

@@ -247,13 +247,13 @@ class CompareAndSet(Workload):
 
 class Bank(Workload):
     """A transfer leaves a note of itself, under a key of its own, in the same transaction. So at
-    the end the notes say what the balances have to be."""
+    the end the notes say what the balances have to be. All keys of a round are of one slot."""
 
     name = "bank"
 
     def __init__(self, *args):
         super().__init__(*args)
-        self._accounts = [f"account:{self.number}:{i}" for i in range(ACCOUNTS)]
+        self._accounts = [f"{{bank:{self.number}}}account:{i}" for i in range(ACCOUNTS)]
         self._transfers = []
         self._acked = set()
         self._sums = 0
@@ -313,7 +313,7 @@ class Bank(Workload):
         await pause_if_refused(reply)
 
     def _note(self, number):
-        return f"transfer:{self.number}:{number}"
+        return f"{{bank:{self.number}}}transfer:{number}"
 
     def read_back(self, node):
         super().read_back(node)
@@ -349,7 +349,7 @@ class Sessions(Workload):
                                         without_sessions=False)
         kinds = [exactly_once.Adder, exactly_once.Appender, exactly_once.Pipeliner]
         self._clients = [kinds[i % 3](number * 100 + i, cluster, options, self._stop,
-                                      f"counter:{number}") for i in range(SESSION_CLIENTS)]
+                                      f"{{sessions:{number}}}") for i in range(SESSION_CLIENTS)]
 
     def begin(self):
         for client in self._clients:

@@ -1,7 +1,7 @@
 """Looks at a cluster while faults go on: who leads, who claims a lease, who has ended without being
 told to; and at the nodes' logs, who has voted for whom. Each rule is one that no fault excuses:
 
-- a term has one leader;
+- a term of a group has one leader;
 - while a lease is valid nobody of a higher term has led with a valid lease before: the higher term's
   leader has committed, so the older lease must be over, for good;
 - a node votes for one candidate in a term, over all its restarts. The log is a witness, not the
@@ -11,6 +11,7 @@ told to; and at the nodes' logs, who has voted for whom. Each rule is one that n
 
 import asyncio
 import collections
+import itertools
 import json
 import re
 import time
@@ -25,8 +26,9 @@ STATUS_TIMEOUT = 2.0
 # A vote that is older than this is durable: longer than any stall of a disk.
 DURABLE_SECONDS = 5.0
 
-VOTE = re.compile(r"term (\d+): vote for node (\d+)")
-ROLE = re.compile(r"term (\d+): (\w+) -> (\w+): (.*)")
+GROUP = r"(?:group (\d+), )?"  # where a node has many of them
+VOTE = re.compile(GROUP + r"term (\d+): vote for node (\d+)")
+ROLE = re.compile(GROUP + r"term (\d+): (\w+) -> (\w+): (.*)")
 STARTED = "started"
 
 
@@ -35,7 +37,7 @@ class Violation(Failed):
 
 
 class Claims:
-    """Judges what nodes say about leaders and leases; instants are the test's own."""
+    """Judges what nodes say about leaders and leases of one group; instants are the test's own."""
 
     def __init__(self):
         self._leaders = {}  # term: who leads it
@@ -62,14 +64,14 @@ class Claims:
 
 
 class LogReader:
-    """Votes and leaders in a node's log, as it grows."""
+    """Votes and leaders in a node's log, as it grows. `claims`: of each group."""
 
     def __init__(self, node, claims, clock=time.monotonic):
         self._node = node
         self._clock = clock
         self._claims = claims
         self._at = 0
-        self._votes = {}  # term: (for whom, when it was read)
+        self._votes = {group: {} for group in claims}  # term: (for whom, when it was read)
 
     def read(self):
         with open(self._node.log_path, "rb") as log:
@@ -83,24 +85,25 @@ class LogReader:
     def judge(self, line):
         if found := VOTE.search(line):
             if "pre-vote" not in line:
-                self._vote(int(found[1]), int(found[2]))
+                self._vote(int(found[1] or 1), int(found[2]), int(found[3]))
         elif found := ROLE.search(line):
-            if found[4] == STARTED:
-                self._started(int(found[1]))
-            elif found[3] == "candidate":
-                self._vote(int(found[1]), self._node.id)
-            elif found[3] == "leader":
-                self._claims.leads(int(found[1]), self._node.id, f"the log of {self._node}")
+            group, term = int(found[1] or 1), int(found[2])
+            if found[5] == STARTED:
+                self._started(group, term)
+            elif found[4] == "candidate":
+                self._vote(group, term, self._node.id)
+            elif found[4] == "leader":
+                self._claims[group].leads(term, self._node.id, f"the log of {self._node}")
 
-    def _started(self, term):
+    def _started(self, group, term):
         now = self._clock()
-        self._votes = {at: vote for at, vote in self._votes.items() if at < term or (
+        self._votes[group] = {at: vote for at, vote in self._votes[group].items() if at < term or (
             at == term and now - vote[1] > DURABLE_SECONDS)}
 
-    def _vote(self, term, candidate):
-        known, _ = self._votes.setdefault(term, (candidate, self._clock()))
+    def _vote(self, group, term, candidate):
+        known, _ = self._votes[group].setdefault(term, (candidate, self._clock()))
         if known != candidate:
-            raise Violation(f"{self._node} voted twice in term {term}: for node {known} and for "
+            raise Violation(f"{self._node} voted twice in term {term} of group {group}: for node {known} and for "
                             f"node {candidate}")
 
 
@@ -108,13 +111,14 @@ class Watch:
     """Polls every node until stop(). `expected_down(node)` says whether its end is somebody's
     doing."""
 
-    def __init__(self, cluster, story, expected_down):
-        self.claims = Claims()
+    def __init__(self, cluster, story, expected_down, groups=1):
+        self._claims = {group: Claims() for group in range(1, groups + 1)}
         self._cluster = cluster
         self._story = story
         self._expected_down = expected_down
-        self._newest = {}
-        self._readers = [LogReader(node, self.claims) for node in cluster.nodes]
+        self._newest = {group: {} for group in self._claims}
+        self._readers = [LogReader(node, self._claims) for node in cluster.nodes]
+        self._turn = itertools.cycle(self._claims)
         self._tasks = []
         self._over = False
         self.counts = collections.Counter()
@@ -137,9 +141,14 @@ class Watch:
         for reader in self._readers:
             reader.read()
 
+    @property
+    def terms(self):
+        return sum(claims.terms for claims in self._claims.values())
+
     def leader(self):
-        """The id of the node that said last that it leads the newest term; None: no node did."""
-        leading = [(status["term"], node_id) for node_id, status in self._newest.items()
+        """The id of the node that said last that it leads the newest term, each time of another group; None: no
+        node did."""
+        leading = [(status["term"], node_id) for node_id, status in self._newest[next(self._turn)].items()
                    if status["role"] == "leader"]
         return max(leading)[1] if leading else None
 
@@ -156,12 +165,14 @@ class Watch:
                 try:
                     if connection is None:
                         connection = await Connection.to(node).open()
-                    await self._ask(node, connection)
+                    for group in self._claims:
+                        await self._ask(node, group, connection)
                 except LOST:
                     if connection is not None:
                         connection.close()
                     connection = None
-                    self._newest.pop(node.id, None)
+                    for newest in self._newest.values():
+                        newest.pop(node.id, None)
                     self._story.state(node.id, time.monotonic(), None, None)
                     self._look_whether_it_ended(node)
                 await asyncio.sleep(POLL_SECONDS)
@@ -169,23 +180,26 @@ class Watch:
             if connection is not None:
                 connection.close()
 
-    async def _ask(self, node, connection):
+    async def _ask(self, node, group, connection):
+        claims = self._claims[group]
+        await connection.call("LEASEHOLD", "GROUP", group, timeout=STATUS_TIMEOUT)
         asked = time.monotonic()
         reply = await connection.call("LEASEHOLD", "STATUS", timeout=STATUS_TIMEOUT)
         answered = time.monotonic()
         if isinstance(reply, resp.RespError):
             return
         status = json.loads(reply)
-        self._newest[node.id] = status
+        self._newest[group][node.id] = status
         self.counts["samples"] += 1
         leased = status["lease_left"] > 0
         if status["role"] == "leader":
-            self.claims.leads(status["term"], node.id, "it says so")
+            claims.leads(status["term"], node.id, "it says so")
         if status["leader"]:
-            self.claims.leads(status["term"], status["leader"], f"node {node.id} says so")
+            claims.leads(status["term"], status["leader"], f"node {node.id} says so")
         if leased:
-            self.claims.lease(node.id, status["term"], asked, answered)
-        self._story.state(node.id, answered, status["role"], status["term"], leased)
+            claims.lease(node.id, status["term"], asked, answered)
+        if group == 1:
+            self._story.state(node.id, answered, status["role"], status["term"], leased)
 
     def _look_whether_it_ended(self, node):
         if node.process is None or node.process.poll() is None or self._expected_down(node):

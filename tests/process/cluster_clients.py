@@ -1,37 +1,39 @@
 #!/usr/bin/env python3
-"""Cluster clients of other projects, unmodified: ruby-redis and phpredis of Debian, and ioredis
-of npm. Each writes and reads without a pause while leaders are killed, one after the other: after each
-kill it has to go on by itself, on the object that it has, and nothing that was acknowledged is lost.
+"""Cluster clients of other projects, unmodified: ruby-redis, phpredis and redis-py of Debian, ioredis of npm, and
+go-redis. Each writes and reads without a pause while leaders are killed, one after the other: after each kill it has
+to go on by itself, on the object that it has, and nothing that was acknowledged is lost. With --groups the slots are
+shared by many groups, and before each kill leaders move from node to node.
 
-A client that is not installed is skipped, and the test says so. ioredis is taken from --ioredis, else
-npm fetches it into the folder of the test. With --tls by TLS and as a user of a group that takes no
-others."""
+A client that is not installed is skipped, and the test says so. ioredis is taken from --ioredis, else npm fetches it
+into the folder of the test; go-redis from --go-redis, else Go builds it. With --tls by TLS and as a user of a group
+that takes no others."""
 
 import collections
 import os
-import shutil
+import random
 import subprocess
 import threading
 import time
 
-from cluster import Failed, Skipped, check, main, wait_for
+from cluster import Failed, Skipped, built, check, main, wait_for
+from foreign_programs import go_program, ioredis_modules
 from secured import SecuredCluster
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-CLIENTS = ("ruby", "php", "ioredis")
-IOREDIS = "ioredis@5.11.1"
+CLIENTS = ("ruby", "php", "redis-py", "ioredis", "go-redis")
 # What a client may take for one call, and again for the call that asks for the layout.
 GOES_ON_SECONDS = 20
 MORE_VALUES = 20
-NPM_SECONDS = 60
-USERS = {name: f"~{name}:* +@read +@write +@connection +info +cluster" for name in CLIENTS}
+USERS = {name: f"~{name}:* +@read +@write +@connection +info +cluster +command" for name in CLIENTS}
 
 
 def arguments(parser):
-    parser.add_argument("--clients", default=",".join(CLIENTS), help="of ruby, php and ioredis")
+    parser.add_argument("--clients", default=",".join(CLIENTS), help=f"of {', '.join(CLIENTS)}")
     parser.add_argument("--tls", action="store_true", help="by TLS and as a user")
     parser.add_argument("--kills", type=int, default=20, help="of leaders")
+    parser.add_argument("--groups", type=int, default=1, help="that share the slots")
     parser.add_argument("--ioredis", metavar="FOLDER", help="a node_modules folder that has ioredis")
+    parser.add_argument("--go-redis", metavar="PROGRAM", type=built, help="the program of clients/cluster_go_redis.go")
 
 
 def works(*command, environment=None):
@@ -40,26 +42,6 @@ def works(*command, environment=None):
                               env=environment).returncode == 0
     except FileNotFoundError:
         return False
-
-
-def npm_modules(folder, *packages):
-    """Fetches packages. Returns the folder of modules that has them."""
-    if shutil.which("npm") is None:
-        raise Skipped(f"{packages[0]}: Debian has no package of it, and npm, which would fetch it, is not here")
-    fetched = subprocess.run(["npm", "install", "--prefix", folder, "--ignore-scripts", "--no-audit",
-                              "--no-fund", *packages], capture_output=True, text=True, check=False,
-                             timeout=NPM_SECONDS)
-    if fetched.returncode != 0:
-        raise Skipped(f"{packages[0]}: npm could not fetch it: {fetched.stderr.strip()[-300:]}")
-    return f"{folder}/node_modules"
-
-
-def ioredis_modules(options, folder):
-    """The folder of modules that has ioredis."""
-    if options.ioredis:
-        return os.path.abspath(options.ioredis)
-    modules = "/usr/share/nodejs"
-    return modules if os.path.isdir(f"{modules}/ioredis") else npm_modules(folder, IOREDIS)
 
 
 class Client:
@@ -79,13 +61,22 @@ class Client:
             command, file = ["php", "-d", "display_errors=0", "-d", "log_errors=0"], "cluster_php.php"
             if not works("php", "-d", "display_errors=stderr", "-r", "exit(class_exists('RedisCluster') ? 0 : 1);"):
                 raise Skipped("php: php-cli and php-redis are not here: make deps installs them")
+        elif name == "redis-py":
+            # Debian's redis-py is there for Debian's Python.
+            command, file = ["/usr/bin/python3", "-B"], "cluster_redis_py.py"
+            if not works("/usr/bin/python3", "-c", "import redis.cluster"):
+                raise Skipped("redis-py: python3-redis is not here: make deps installs it")
+        elif name == "go-redis":
+            command, file = [go_program(options.go_redis, "cluster_go_redis", cluster.folder)], None
         else:
             command, file = ["nodejs"], "cluster_ioredis.js"
-            environment["NODE_PATH"] = ioredis_modules(options, cluster.folder)
+            environment["NODE_PATH"] = ioredis_modules(options.ioredis, cluster.folder)
             if not works("nodejs", "-e", "require('ioredis')", environment=environment):
                 raise Skipped("ioredis: nodejs cannot load it")
+        if file:
+            command.append(f"{HERE}/clients/{file}")
         ports = [str(node.port) for node in cluster.nodes]
-        self._process = subprocess.Popen([*command, f"{HERE}/clients/{file}", *ports],
+        self._process = subprocess.Popen([*command, *ports],
                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                          stderr=subprocess.STDOUT, text=True, env=environment)
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -132,10 +123,24 @@ class Client:
         self._process.wait()
 
 
+def move_leaders(cluster, groups):
+    """A few groups get other leaders. A group that has none at the moment, or transfers, stays as it is."""
+    for _ in range(max(1, groups // 4)):
+        group = random.randint(1, groups)
+        node = random.choice(cluster.nodes)
+        with node.client() as client:
+            check(client.call("LEASEHOLD", "GROUP", group) == "OK", f"LEASEHOLD GROUP {group}")
+            client.call("LEASEHOLD", "TRANSFER")
+
+
 def kill_leaders(options, cluster, clients):
     longest = dict.fromkeys((client.name for client in clients), 0.0)
     for number in range(options.kills):
         leader = cluster.wait_leader()
+        if options.groups > 1:
+            move_leaders(cluster, options.groups)
+            # Each node leads some of them.
+            leader = random.choice(cluster.nodes)
         leader.kill()
         for client in clients:
             took = client.goes_on(GOES_ON_SECONDS * options.slack)
@@ -174,6 +179,8 @@ def run(options):
         addresses = ",".join(f"{node.id}=127.0.0.1:{node.port}" for node in cluster.nodes)
         for node in cluster.nodes:
             node.flags += ["--client-addresses", addresses]
+            if options.groups > 1:
+                node.flags += ["--groups", str(options.groups)]
         cluster.start()
         clients = start_clients(options, cluster)
         try:
@@ -189,7 +196,7 @@ def run(options):
         for client in clients:
             print(f"{client.name}: {len(client.acknowledged)} values written and kept, "
                   f"{sum(client.failed.values())} calls failed, at most {longest[client.name]:.1f} s "
-                  f"without one; {options.kills} leaders died")
+                  f"without one; {options.kills} leaders of {options.groups} groups died")
 
 
 if __name__ == "__main__":

@@ -974,11 +974,17 @@ for name, pattern in (("slots", r"\*1\r\n\*5\r\n:0\r\n:16383\r\n\*4\r\n\$9\r\n12
 
 ours("leasehold leasehold|help", "LEASEHOLD HELP", r"\*\d+\r\n\+LEASEHOLD <subcommand> ")
 ours("leasehold|status", "LEASEHOLD STATUS", r'\$\d+\r\n\{"id":')
+ours("leasehold|group", "LEASEHOLD GROUP",
+     r"[*%]\d+\r\n\$5\r\ngroup\r\n:1\r\n\$6\r\ngroups\r\n:1\r\n\$10\r\nfirst-slot\r\n:0\r\n\$9\r\nlast-slot\r\n:16383")
+ours("leasehold|group", "LEASEHOLD GROUP KEY k", r"\+OK")
+ours("leasehold|group", "LEASEHOLD GROUP 2", r"-ERR ")
 ours("leasehold|backup", "LEASEHOLD BACKUP ../x", r"-ERR a backup's name has 1 to 128 letters")
 ours("leasehold|backup", "LEASEHOLD BACKUP x FRESH", r"-ERR expected LEASEHOLD BACKUP name \[STALE\]")
 ours("leasehold|readbackup", "LEASEHOLD READBACKUP ../x 0", r"-ERR a backup's name has 1 to 128 letters")
 ours("leasehold|readbackup", "LEASEHOLD READBACKUP nothing 0", r"-ERR there is no \S+/backups/nothing")
 ours("leasehold|readbackup", "LEASEHOLD READBACKUP nothing -1", r"-ERR the offset is a number of bytes")
+ours("leasehold|host", "LEASEHOLD HOST ADD 4=127.0.0.1:1", r"-ERR this node has one group")
+ours("leasehold|host", "LEASEHOLD HOST DROP 4", r"-ERR expected LEASEHOLD HOST ADD id=host:port")
 ours("leasehold|member", "LEASEHOLD MEMBER LIST", r'\$\d+\r\n\{"node":\d,"leader":\d,"term":')
 ours("leasehold|member", "LEASEHOLD MEMBER ADD 4", r"-ERR expected LEASEHOLD MEMBER LIST, ADD \[WITNESS\] id=")
 ours("leasehold|member", "LEASEHOLD MEMBER EXPECT 1 DEMOTE 2",

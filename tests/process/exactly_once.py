@@ -37,11 +37,13 @@ def arguments(parser):
 
 
 class Client(threading.Thread):
-    """One session. `send_next()` of a subclass sends its next commands and notes the answers."""
+    """One session. `send_next()` of a subclass sends its next commands and notes the answers. `tag`: all keys begin so,
+    and the session is of the group that has them."""
 
-    def __init__(self, number, cluster, options, stop, counter=COUNTER):
+    def __init__(self, number, cluster, options, stop, tag=""):
         super().__init__(daemon=True)
-        self.counter = counter  # the key that all adders share
+        self.tag = tag
+        self.counter = tag + COUNTER  # the key that all adders share
         self.number = number
         self.options = options
         self.source = random.Random(options.seed * 1000 + number)
@@ -76,8 +78,14 @@ class Client(threading.Thread):
 
     def again(self, node, words):
         """What a node says to the newest command, which was answered before."""
-        with node.client() as client:
+        with self._open(node) as client:
             return client.call("LEASEHOLD", "ONCE", self.session, self.sequence, *words)
+
+    def _open(self, node, *timeout):
+        client = node.client(*timeout)
+        if self.tag:
+            check(client.call("LEASEHOLD", "GROUP", "KEY", self.tag) == "OK", f"LEASEHOLD GROUP KEY {self.tag}")
+        return client
 
     def _insist(self, commands):
         """Sends again what is not answered, here or elsewhere, until all is."""
@@ -109,7 +117,7 @@ class Client(threading.Thread):
     def _try(self, numbers, commands):
         """(number, reply) of each as it comes."""
         if self._connection is None:
-            self._connection = self.source.choice(self._nodes).client(CALL_SECONDS)
+            self._connection = self._open(self.source.choice(self._nodes), CALL_SECONDS)
         self._connection.send_raw(b"".join(resp.encode(*words) for words in commands))
         if self.source.random() < CUT_SHARE:
             time.sleep(self.source.choice((0, 0.001, 0.005)))
@@ -145,7 +153,7 @@ class Appender(Client):
     def __init__(self, *args):
         super().__init__(*args)
         self.text = ""
-        self.key = f"tokens:{self.number}"
+        self.key = f"{self.tag}tokens:{self.number}"
         self._last = None
 
     def send_next(self):
@@ -165,7 +173,7 @@ class Pipeliner(Client):
 
     def __init__(self, *args):
         super().__init__(*args)
-        self.key = f"own:{self.number}"
+        self.key = f"{self.tag}own:{self.number}"
         self.added = 0
 
     def send_next(self):

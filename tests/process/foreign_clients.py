@@ -7,11 +7,10 @@ A client that is not installed is skipped, and the test says so. npm fetches ior
 the folder of the test, unless a flag names them."""
 
 import os
-import shutil
 import subprocess
 
 from cluster import SKIPPED_STATUS, Skipped, built, check, main
-from cluster_clients import ioredis_modules
+from foreign_programs import go_program, ioredis_modules
 from secured import SecuredCluster
 
 SECONDS = 90
@@ -27,13 +26,6 @@ USERS = {
     "ioredis": f"~io:* {RIGHTS}",
     "go-redis": f"~go:* {RIGHTS}",
 }
-# The newest that Go 1.18 builds.
-GO_MODULE = """module go_redis
-
-go 1.18
-
-require github.com/redis/go-redis/v9 v9.7.0
-"""
 
 
 def arguments(parser):
@@ -42,23 +34,6 @@ def arguments(parser):
     parser.add_argument("--hiredis", type=built, help="the program of clients/hiredis_client.cc")
     parser.add_argument("--ioredis", metavar="FOLDER", help="a node_modules folder that has ioredis")
     parser.add_argument("--go-redis", metavar="PROGRAM", type=built, help="the program of clients/go_redis.go")
-
-
-def go_program(options, folder):
-    if options.go_redis:
-        return options.go_redis
-    if shutil.which("go") is None:
-        raise Skipped("go-redis: Go is not here, and --go-redis does not name the program of clients/go_redis.go")
-    source = os.path.join(folder, "go_redis")
-    os.mkdir(source)
-    shutil.copy(f"{HERE}/clients/go_redis.go", source)
-    with open(os.path.join(source, "go.mod"), "w", encoding="utf-8") as module:
-        module.write(GO_MODULE)
-    made = subprocess.run(["go", "build", "-mod=mod", "-o", "client", "."], cwd=source, capture_output=True, text=True,
-                          timeout=SECONDS, check=False)
-    if made.returncode != 0:
-        raise Skipped(f"go-redis: Go could not build it: {made.stderr.strip()[-300:]}")
-    return os.path.join(source, "client")
 
 
 def command(name, options, folder):
@@ -70,9 +45,9 @@ def command(name, options, folder):
         check(options.hiredis, "--hiredis has to name the program of clients/hiredis_client.cc")
         return [options.hiredis], {}
     if name == "go-redis":
-        return [go_program(options, folder)], {}
+        return [go_program(options.go_redis, "go_redis", folder)], {}
     if name == "ioredis":
-        return ["nodejs", f"{HERE}/clients/ioredis.js"], {"NODE_PATH": ioredis_modules(options, folder)}
+        return ["nodejs", f"{HERE}/clients/ioredis.js"], {"NODE_PATH": ioredis_modules(options.ioredis, folder)}
     # Debian's node looks for modules there; so does a node of another origin then.
     return ["nodejs", f"{HERE}/clients/node_redis.js"], {"NODE_PATH": os.environ.get("NODE_PATH", "/usr/share/nodejs")}
 

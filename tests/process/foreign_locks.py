@@ -19,7 +19,7 @@ import subprocess
 import time
 
 from cluster import Skipped, check, main
-from cluster_clients import IOREDIS, npm_modules
+from foreign_programs import IOREDIS, npm_modules
 from secured import SecuredCluster
 
 TTL = 1.5

@@ -84,6 +84,8 @@ class Power:
 
     def examine(self, node, before):
         """Its log, before anybody can help it."""
+        if self._log_dump is None:
+            return
         try:
             facts = disk.log_facts(self._log_dump, node)
         except (Failed, OSError) as error:

@@ -10,6 +10,7 @@ import os
 import random
 import shutil
 import signal
+import time
 
 from cluster import Cluster, _is_zombie, built, check, main, wait_for
 from history import History, Ledger
@@ -47,6 +48,13 @@ def processes_of(program):
 
 def descriptors(process):
     return len(os.listdir(f"/proc/{process}/fd"))
+
+
+def still_descriptors(process):
+    """None: their number still changes."""
+    before = descriptors(process)
+    time.sleep(1.0)
+    return before if descriptors(process) == before else None
 
 
 def resident_kib(process):
@@ -115,7 +123,7 @@ async def restarts(options, cluster, ledger, history, program):
 
 def kill_deputies(node, kills):
     """A node outlives its deputies, and keeps nothing of them."""
-    before = descriptors(node.process.pid)
+    before = wait_for("the connections of the restarted nodes", 60, lambda: still_descriptors(node.process.pid))
     for _ in range(kills):
         gone = wait_for("the next deputy", 60, node.deputy)
         os.kill(gone, signal.SIGKILL)

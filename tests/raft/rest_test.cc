@@ -136,6 +136,22 @@ TEST_F(Rest, AMemberThatIsGoneGetsNothing) {
   EXPECT_GT(group.core(leader).lease_end(), group.now().holder);
 }
 
+// Its disk hangs: it would keep its lease, and commit nothing.
+TEST_F(Rest, ALeaderWhoseProcessStandsStillStepsDown) {
+  come_to_rest();
+  ASSERT_NE(group.core(leader).lease_class(), kNoClass);
+  ProcessPromises& promises = group.host(leader).promises();
+  promises.set_healthy(false);
+  group.core(leader).promises_moved(group.now());
+  group.drain(leader);
+  EXPECT_EQ(group.core(leader).role(), Role::follower);
+  EXPECT_EQ(group.view_end(leader), HolderInstant::earliest());
+  EXPECT_EQ(group.core(leader).next_deadline(), PromiseInstant::never()) << "it asks for no votes";
+  promises.set_healthy(true);
+  group.core(leader).promises_moved(group.now());
+  EXPECT_LT(group.core(leader).next_deadline(), PromiseInstant::never());
+}
+
 // The one that is gone is not silent for long enough yet: rounds go on, and the other needs none.
 TEST_F(Rest, ARoundLeavesOutTheMembersThatRest) {
   come_to_rest();
@@ -354,6 +370,17 @@ TEST(WithoutSharedPromises, AGroupIsNeverAtRest) {
   group.run(10 * lease::Timing().heartbeat);
   EXPECT_GT(sent, 0);
   EXPECT_EQ(group.core(leader).role(), Role::leader);
+}
+
+TEST(AReady, GivesBackWhatIsEmptyAndKeepsTheRest) {
+  Ready ready;
+  ready.messages.reserve(100);
+  ready.events.reserve(100);
+  ready.held.reserve(100);
+  ready.held.push_back({});
+  ready.give_back();
+  EXPECT_EQ(ready.messages.capacity() + ready.events.capacity(), 0U);
+  EXPECT_EQ(ready.held.size(), 1U);
 }
 
 }  // namespace

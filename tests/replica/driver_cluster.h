@@ -71,6 +71,8 @@ class Cluster {
   std::function<bool(raft::NodeId from, const Rig::Sent& sent)> lose;
   /// While it says so, what the snapshots of a node were asked for is not answered.
   std::function<bool(Rig& rig)> hold_snapshots;
+  /// While it says so, the state machine of a node ends no call.
+  std::function<bool(Rig& rig)> hold_applies;
 
   void cut(std::uint64_t id) { cut_.insert(raft::NodeId(id)); }
   void heal() { cut_.clear(); }
@@ -87,7 +89,7 @@ class Cluster {
           rig->finish_reads(now());
           moved = true;
         }
-        while (rig->applies_waiting() > 0) {
+        while (rig->applies_waiting() > 0 && !(hold_applies && hold_applies(*rig))) {
           rig->finish_apply(now());
           moved = true;
         }

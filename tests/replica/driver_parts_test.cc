@@ -27,6 +27,9 @@ raft::Entry entry(std::uint64_t index, std::size_t bytes) {
 
 TEST(Limits, NameTheOneThatCannotWork) {
   EXPECT_TRUE(Limits().validate());
+  Limits impatient;
+  impatient.apply_patience = lease::Duration(0);
+  EXPECT_FALSE(impatient.validate().ok());
   const auto problem = [](std::size_t Limits::*limit, std::size_t value) {
     Limits limits;
     limits.*limit = value;

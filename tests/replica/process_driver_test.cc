@@ -84,6 +84,7 @@ class ProcessDrivers : public ::testing::Test, private net::Transport, private S
   void turn(Rig& group, std::uint64_t from, raft::Message message) {
     group.handle(now_, PeerMessageReceived{process_of(from), {group.driver().group(), message}});
     if (group.writes_waiting() > 0) group.finish_writes(now_, group.writes_waiting());
+    while (group.applies_waiting() > 0) group.finish_apply(now_);
     process_.handled(group.driver());
   }
   /// By the votes of node 2.
@@ -425,6 +426,26 @@ TEST_F(ProcessDrivers, ClassesThatNobodyRestsOnAreForgotten) {
   EXPECT_LT(promises.classes(), 100U);
   EXPECT_GT(group.driver().core().lease_class(), raft::LeaseClassId(150));
   EXPECT_GT(group.view().load().end, now_.holder);
+}
+
+TEST_F(ProcessDrivers, EachGroupHasATurnWhenTheProcessStandsStillAndWhenItGoesOn) {
+  Rig& led = add(1, {1, 2});
+  Rig& followed = add(2, {1, 2, 3});
+  lead_bound(led);
+  follows(led);
+  for (const bool healthy : {false, true}) {
+    process_.set_healthy(healthy);
+    EXPECT_EQ(process_.next_deadline(), raft::PromiseInstant::earliest());
+    const std::vector<Event> of_led = follows(led);
+    ASSERT_THAT(of_led, SizeIs(1));
+    ASSERT_TRUE(std::holds_alternative<PromisesMoved>(of_led.front()));
+    EXPECT_THAT(follows(followed), SizeIs(1));
+    led.handle(now_, of_led.front());
+    process_.handled(led.driver());
+    EXPECT_FALSE(led.leads());
+    process_.set_healthy(healthy);
+    EXPECT_THAT(follows(led), IsEmpty());
+  }
 }
 
 TEST_F(ProcessDrivers, MessagesOfAGroupPassThrough) {

@@ -4,6 +4,7 @@
 
 #include <leasehold/kv/memory_store.h>
 #include <leasehold/node/node.h>
+#include <leasehold/server/front/state_health.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -86,10 +87,12 @@ class FakeNode final : public node::Node {
   void be_of_the_oldest_level() { old_ = true; }
 
   kv::MemoryStore& store() { return store_; }
+  StateHealth& health() { return health_; }
   ManualClock& manual_clock() { return clock_; }
   std::size_t proposals() const { return proposals_.size(); }
   std::size_t reads() const { return reads_.size(); }
   std::size_t waits() const { return waits_.size(); }
+  std::size_t statuses() const { return statuses_.size(); }
 
   /// From here on this node has a lease for `d`, at its commit index.
   void grant_lease(lease::Duration d) {
@@ -231,6 +234,7 @@ class FakeNode final : public node::Node {
   std::condition_variable queued_;
   ManualClock clock_;
   kv::MemoryStore store_;
+  StateHealth health_;
   replica::LeaseView view_;
   replica::LeaseView old_view_;
   bool old_ = false;

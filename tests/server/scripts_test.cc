@@ -51,7 +51,7 @@ constexpr const char* kReleaseAll =
 class ScriptsTest : public SessionTest {
  protected:
   ScriptsTest() {
-    state_.lease_keeper = &keeper_;
+    groups_.home().lease_keeper = &keeper_;
     node_.grant_lease(1h);
   }
   /// Sends words, and commits the commands that they propose.

@@ -30,8 +30,8 @@ TEST_F(SessionBackupTest, ABackupIsWrittenBehindTheWritesBeforeIt) {
     std::function<void(Result<BackupDone>)> done;
   };
   std::vector<Call> calls;
-  state_.options.backup = [&calls](std::string_view name, bool stale,
-                                   std::function<void(Result<BackupDone>)> done) {
+  groups_.home().backups.write = [&calls](std::string_view name, bool stale,
+                                          std::function<void(Result<BackupDone>)> done) {
     calls.push_back({std::string(name), stale, std::move(done)});
   };
   EXPECT_EQ(feed("LEASEHOLD BACKUP x y\r\n"), "-ERR expected LEASEHOLD BACKUP name [STALE]\r\n");
@@ -59,8 +59,8 @@ TEST_F(SessionBackupTest, ABackupIsWrittenBehindTheWritesBeforeIt) {
 
 TEST_F(SessionBackupTest, ABackupIsReadInParts) {
   EXPECT_EQ(feed("LEASEHOLD READBACKUP x 0\r\n"), "-ERR this server writes no backups\r\n");
-  state_.options.read_backup = [](std::string_view name,
-                                  std::uint64_t offset) -> Result<std::string> {
+  groups_.home().backups.read = [](std::string_view name,
+                                   std::uint64_t offset) -> Result<std::string> {
     if (name != "monday") return Error{ErrorCode::not_found, "there is no such backup"};
     return std::string("archive").substr(std::min<std::size_t>(offset, 7));
   };
@@ -83,7 +83,7 @@ TEST_F(SessionBackupTest, StatusTellsOfTheBackupThatIsBeingWritten) {
   };
   EXPECT_TRUE(backup().is_null());
   std::optional<BackupProgress> progress;
-  state_.options.backup_progress = [&progress] { return progress; };
+  groups_.home().backups.progress = [&progress] { return progress; };
   EXPECT_TRUE(backup().is_null());
   progress = BackupProgress{"monday", 10, 40};
   EXPECT_EQ(backup().dump(), R"({"bytes":10,"name":"monday","size":40})");

@@ -1,11 +1,13 @@
 // What a change of users does to what is under way, and to who has logged in before the change was
 // known here.
+#include <leasehold/server/front/acting.h>
 #include <leasehold/tests/server/users_fixture.h>
 
 #include <gmock/gmock.h>
 
 #include <chrono>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,7 +80,7 @@ TEST_F(SessionUsersTest, AChangeThatIsAppliedDuringAReadCounts) {
 TEST_F(SessionUsersTest, AnAnswerIsGivenUpIfTheRightsChangeWhileItIsMade) {
   kv::LeaseKeeper keeper(node_.clock(),
                          [this](std::uint64_t at) { return node_.store().lease_changes(at); });
-  state_.lease_keeper = &keeper;
+  groups_.home().lease_keeper = &keeper;
   be({"+@all", "~*"});
   EXPECT_EQ(write({"SET", "k", "v", "EX", "100"}), "+OK\r\n");
   EXPECT_THAT(send({"TTL", "k"}), StartsWith(":"));
@@ -87,15 +89,15 @@ TEST_F(SessionUsersTest, AnAnswerIsGivenUpIfTheRightsChangeWhileItIsMade) {
     node_.manual_clock().at_the_next_look([this] { write_user("ann", "on nopass +@all"); });
   });
   EXPECT_EQ(send({"TTL", "k"}), kThisKeyIsNotMine);
-  state_.lease_keeper = nullptr;
+  groups_.home().lease_keeper = nullptr;
 }
 
 TEST_F(SessionUsersTest, ALongReadIsMadeAgainByTheRightsOfThen) {
   for (const char* key : {"a:1", "b:1"}) write({"SET", key, "v"});
   ManualExecutor slow;
   session_ = std::make_shared<Session>(
-      Session::Context{node_, node_.store(), state_, &state_.counters[0], &executor_, &slow, &hub_},
-      8, "127.0.0.1:5", [this] { ++progress_; });
+      Session::Context{groups_, state_, &state_.counters[0], &executor_, &slow, &hubs_}, 8,
+      "127.0.0.1:5", [this] { ++progress_; });
   be({"+@all", "~*"});
   EXPECT_EQ(send({"KEYS", "*"}), "");
   ASSERT_TRUE(slow.waits());
@@ -231,7 +233,7 @@ TEST_F(SessionUsersTest, AnotherPasswordDoesNotEndWhatACertificateHasProven) {
 TEST_F(SessionUsersTest, ALeaseOfAnEarlierUserOfTheNameIsNotRenewedWithoutTheLog) {
   kv::LeaseKeeper keeper(node_.clock(),
                          [this](std::uint64_t at) { return node_.store().lease_changes(at); });
-  state_.lease_keeper = &keeper;
+  groups_.home().lease_keeper = &keeper;
   be({"+@all", "-@lease-others", "~*", "&*"});
   write({"LEASE.GRANT", "5000", "ID", "7"});
   EXPECT_EQ(send({"LEASE.RENEW", "7"}), "*1\r\n:5000\r\n") << "without the log";
@@ -239,7 +241,40 @@ TEST_F(SessionUsersTest, ALeaseOfAnEarlierUserOfTheNameIsNotRenewedWithoutTheLog
   EXPECT_EQ(write({"ACL", "DELUSER", "ann"}), ":1\r\n");
   be({"+@all", "-@lease-others", "~*"});
   EXPECT_THAT(write({"LEASE.RENEW", "7"}), HasSubstr("an earlier user of this name"));
-  state_.lease_keeper = nullptr;
+  groups_.home().lease_keeper = nullptr;
+}
+
+/// Other groups than the one with the users cannot see that a user was deleted and made again.
+TEST_F(SessionUsersTest, AnOwnerInAGroupWithoutUsersHasItsTimeOfBirth) {
+  be({"+@all", "~*", "&*"});
+  const auto first = session_->user().rights;
+  EXPECT_EQ(owner_in(*first, true), "ann");
+  open();
+  acl({"DELUSER", "ann"});
+  be({"+@all", "~*", "&*"});
+  const auto second = session_->user().rights;
+  EXPECT_EQ(owner_in(*second, true), "ann");
+  EXPECT_NE(owner_in(*second, false), owner_in(*first, false));
+  EXPECT_EQ(user_of(owner_in(*second, false), false), "ann");
+  EXPECT_EQ(user_of("a#b", true), "a#b") << "a name may have the sign in it";
+}
+
+TEST_F(SessionUsersTest, AnOwnerWithALongNameIsOneUser) {
+  std::set<std::string> users;
+  for (const std::size_t length : {std::size_t{100}, std::size_t{115}, kv::kUserNameBytesMax}) {
+    for (const char* last : {"a", "b"}) {
+      open();
+      const std::string name = std::string(length - 1, 'n') + last;
+      ASSERT_EQ(acl({"SETUSER", name, "on", "nopass", "+@all", "~*"}), "+OK\r\n");
+      ASSERT_EQ(send({"AUTH", name, ""}), "+OK\r\n");
+      const Rights& rights = *session_->user().rights;
+      const std::string owner = owner_in(rights, false);
+      EXPECT_TRUE(users.emplace(user_of(owner, false)).second) << owner;
+      auto grant = kv::encode_command(kv::GrantLease{});
+      ASSERT_TRUE(grant);
+      EXPECT_TRUE(in_name_of(rights, false, std::move(grant).value())) << length;
+    }
+  }
 }
 
 }  // namespace

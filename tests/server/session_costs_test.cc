@@ -40,8 +40,8 @@ class SessionCosts : public SessionTest {
   SessionCosts() {
     node_.grant_lease(std::chrono::hours(1));
     session_ = std::make_shared<Session>(
-        Session::Context{node_, store_, state_, &state_.counters[0], &executor_, &executor_, &hub_},
-        7, "127.0.0.1:5", [this] { ++progress_; });
+        Session::Context{counted_, state_, &state_.counters[0], &executor_, &executor_, &hubs_}, 7,
+        "127.0.0.1:5", [this] { ++progress_; });
   }
   /// `count` keys of so many bytes each.
   void fill(std::size_t count, std::size_t bytes) {
@@ -77,6 +77,7 @@ class SessionCosts : public SessionTest {
   }
 
   StoreWithNotes store_{node_.store()};
+  ServedGroups counted_{{ServedGroup{node_, store_, node_.health()}}};
 };
 
 TEST_F(SessionCosts, NamesOfCommandsAreAnsweredAsOftenAsThereAreCommands) {

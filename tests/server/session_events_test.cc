@@ -315,13 +315,13 @@ TEST_F(SessionEvents, AWatcherMovesWithoutLossOrRepetition) {
   say({"LEASEHOLD", "WATCH", "KEY", "a"});
   set("a", "1");
   EXPECT_EQ(taken(), "[events 1 [[a set 1 1 0]]]");
-  EventHub elsewhere(node_.store().events());
+  EventHubs elsewhere(groups_);
   session_->leave_thread();
   set("a", "2");
   session_->move_to(state_.counters[1], executor_, &elsewhere);
   EXPECT_EQ(all(pump()), "[events 2 [[a set 1 2 0]]]");
   set("a", "3");
-  while (elsewhere.look()) {
+  while (elsewhere.of(0).look()) {
   }
   EXPECT_EQ(all(pump()), "[events 3 [[a set 1 3 0]]]");
   session_.reset();

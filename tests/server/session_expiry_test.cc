@@ -18,7 +18,7 @@ using ::testing::StartsWith;
 class SessionExpiryTest : public SessionTest {
  protected:
   SessionExpiryTest() {
-    state_.lease_keeper = &keeper_;
+    groups_.home().lease_keeper = &keeper_;
     node_.grant_lease(1h);
   }
   /// Sends a line, and commits the command that it proposes.

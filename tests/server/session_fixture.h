@@ -22,9 +22,8 @@ class SessionTest : public ::testing::Test {
 
   void open() {
     session_ = std::make_shared<Session>(
-        Session::Context{node_, node_.store(), state_, &state_.counters[0], &executor_, &executor_,
-                         &hub_},
-        7, "127.0.0.1:5", [this] { ++progress_; });
+        Session::Context{groups_, state_, &state_.counters[0], &executor_, &executor_, &hubs_}, 7,
+        "127.0.0.1:5", [this] { ++progress_; });
     input_.clear();
   }
 
@@ -56,7 +55,9 @@ class SessionTest : public ::testing::Test {
   }
 
   FakeNode node_;
-  EventHub hub_{node_.store().events()};
+  ServedGroups groups_{{ServedGroup{node_, node_.store(), node_.health()}}};
+  EventHubs hubs_{groups_};
+  EventHub& hub_ = hubs_.of(0);
   ManualExecutor executor_;
   ServerState state_{[] {
                        ServerOptions options;

@@ -18,7 +18,7 @@ using ::testing::StartsWith;
 
 class SessionLeaseTest : public SessionTest {
  protected:
-  SessionLeaseTest() { state_.lease_keeper = &keeper_; }
+  SessionLeaseTest() { groups_.home().lease_keeper = &keeper_; }
   /// Sends a line, and commits the command that it proposes.
   std::string line(const std::string& words) {
     std::string out = feed(words + "\r\n");

@@ -124,6 +124,8 @@ TEST_F(SessionUsersTest, CommandsAndKeysAreChecked) {
   EXPECT_EQ(write({"SET", "mine:1", "v"}), "+OK\r\n");
   EXPECT_EQ(send({"DEL", "mine:1"}), no_command("ann", "del"));
   EXPECT_EQ(send({"LEASEHOLD", "MEMBER", "LIST"}), no_command("ann", "leasehold|member"));
+  // Clients of many groups begin with it, whatever their users may do.
+  EXPECT_EQ(send({"LEASEHOLD", "GROUP", "KEY", "other"}), "+OK\r\n");
   EXPECT_EQ(send({"CLIENT", "KILL", "ID", "1"}), no_command("ann", "client|kill"));
   EXPECT_EQ(send({"ACL", "SETUSER", "ann", "+@all"}), no_command("ann", "acl|setuser"));
   EXPECT_THAT(send({"CONFIG", "GET", "save"}), StartsWith("*2\r\n"));
@@ -371,14 +373,14 @@ TEST_F(SessionUsersTest, ASessionBelongsToTheUserThatOpenedIt) {
 TEST_F(SessionUsersTest, ARenewalWithoutTheLogLooksAtTheOwnerToo) {
   kv::LeaseKeeper keeper(node_.clock(),
                          [this](std::uint64_t at) { return node_.store().lease_changes(at); });
-  state_.lease_keeper = &keeper;
+  groups_.home().lease_keeper = &keeper;
   be({"+@all", "~*", "&*"});
   write({"LEASE.GRANT", "5000", "ID", "7"});
   EXPECT_EQ(send({"LEASE.RENEW", "7"}), "*1\r\n:5000\r\n") << "without the log";
   acl({"SETUSER", "bob", "on", "nopass", "+@all", "-@lease-others", "~*"});
   EXPECT_EQ(send({"AUTH", "bob", ""}), "+OK\r\n");
   EXPECT_THAT(write({"LEASE.RENEW", "7"}), StartsWith("*1\r\n-NOPERM User bob"));
-  state_.lease_keeper = nullptr;
+  groups_.home().lease_keeper = nullptr;
 }
 
 TEST_F(SessionUsersTest, ALeaseOfTheOpenDefaultUserIsEverybodys) {
@@ -426,17 +428,17 @@ TEST_F(SessionUsersTest, WhatAMemberMayNotBeAbleToReadIsNotProposed) {
 TEST_F(SessionUsersTest, AWriteToAStateThatIsNotServedWaitsForNobody) {
   open();
   state_.users_known = false;
-  state_.health.set_refused("its disk lies");
+  node_.health().set_refused("its disk lies");
   EXPECT_THAT(send({"SET", "k", "v"}), StartsWith("-TRYAGAIN this node's state is not served"));
   EXPECT_EQ(node_.reads(), 0U);
-  state_.health.set_refused("");
+  node_.health().set_refused("");
   EXPECT_EQ(send({"SET", "k", "v"}), "");
   ASSERT_EQ(node_.reads(), 1U);
-  state_.health.set_refused("its disk lies");
+  node_.health().set_refused("its disk lies");
   node_.end_read({});
   EXPECT_THAT(pump(), StartsWith("-TRYAGAIN this node's state is not served"))
       << "it was found while the command waited";
-  state_.health.set_refused("");
+  node_.health().set_refused("");
 }
 
 TEST_F(SessionUsersTest, DryRunAsksForAnotherUser) {

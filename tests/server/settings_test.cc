@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <fstream>
 #include <string>
+#include <vector>
 
 namespace leasehold::server {
 namespace {
@@ -53,6 +54,21 @@ TEST(Settings, TheHistoryOfWatchersHasBounds) {
               HasSubstr("--watch-history: the history for watchers"));
   EXPECT_THAT(refusal(with("watch-history", "some")), HasSubstr("is not a number of bytes"));
   EXPECT_THAT(refusal(with("watch-history-events", "1")), HasSubstr("is not a number from 100"));
+}
+
+TEST(Settings, ManyGroupsNeedTheNodesByTheirNumbers) {
+  EXPECT_EQ(make_settings(with("groups", "16")).value().groups, 16U);
+  EXPECT_THAT(refusal(with("groups", "1025")), HasSubstr("is not a number from 1 to 1024"));
+  SettingTexts joins = {
+      {"id", "4"}, {"data-dir", "d"}, {"groups", "16"}, {"join", "a:1"}, {"peer-listen", "d:4"}};
+  EXPECT_THAT(refusal(joins), HasSubstr("all nodes as ID=HOST:PORT"));
+  joins["join"] = "1=a:1,2=b:2";
+  const auto settings = make_settings(joins);
+  ASSERT_TRUE(settings.ok());
+  EXPECT_EQ(settings.value().join_hosts.size(), 2U);
+  EXPECT_EQ(settings.value().node.join, (std::vector<std::string>{"a:1", "b:2"}));
+  joins["witness"] = "on";
+  EXPECT_THAT(refusal(joins), HasSubstr("a witness has one group"));
 }
 
 TEST(Settings, ClientsUseTlsOnceThereIsACertificate) {

@@ -23,10 +23,10 @@ class StateWatchTest : public ::testing::Test {
     ASSERT_NE(store_, nullptr);
     StateWatch::Options options;
     options.id = raft::NodeId(1);
-    options.data_dir = folder_.path("");
+    options.log_dir = folder_.path("log");
     options.compare_interval = seconds(60);
     options.timeout = seconds(5);
-    watch_ = std::make_unique<StateWatch>(node_, *store_, state_, options);
+    watch_ = std::make_unique<StateWatch>(node_, *store_, node_.health(), state_, options);
   }
   void look_after(lease::Duration time) {
     node_.manual_clock().advance(time);
@@ -58,7 +58,7 @@ TEST_F(StateWatchTest, NothingIsProposedThatAMemberMayNotBeAbleToRead) {
   look_after(seconds(61));
   look_after(seconds(61));
   EXPECT_EQ(node_.proposals(), 0U);
-  EXPECT_TRUE(state_.health.warning().empty());
+  EXPECT_TRUE(node_.health().warning().empty());
 }
 
 }  // namespace

@@ -56,10 +56,12 @@ class TcpFrontTest : public ::testing::TestWithParam<Kind> {
     open_over(*store_, {});
   }
   void open_over(const kv::Store& store, ServerOptions options) {
+    groups_ =
+        std::make_unique<ServedGroups>(std::vector{ServedGroup{node_, store, node_.health()}});
     options.io_threads = GetParam().io_threads;
     options.client_tls = tls() ? ClientTls::Mode::on : ClientTls::Mode::off;
     state_ = std::make_unique<ServerState>(options, command_table(), tls() ? context() : nullptr);
-    auto front = TcpFront::open("127.0.0.1:0", node_, store, *state_);
+    auto front = TcpFront::open("127.0.0.1:0", *groups_, *state_);
     ASSERT_TRUE(front.ok()) << front.error().message;
     front_ = std::move(front).value();
     worker_ = std::thread([this] {
@@ -108,6 +110,7 @@ class TcpFrontTest : public ::testing::TestWithParam<Kind> {
 
   FakeNode node_;
   std::unique_ptr<const kv::Store> store_;  ///< the test's own, if it has one; outlives the front
+  std::unique_ptr<ServedGroups> groups_;
   std::unique_ptr<ServerState> state_;
   std::unique_ptr<TcpFront> front_;
   std::thread worker_;

@@ -382,16 +382,17 @@ INSTANTIATE_TEST_SUITE_P(Kinds, TcpFrontTest,
 
 TEST(TcpFront, BadAddressesAreRefused) {
   FakeNode node;
+  const ServedGroups groups({ServedGroup{node, node.store(), node.health()}});
   ServerState state{ServerOptions{}, command_table()};
   for (const char* address : {"", "7201", "127.0.0.1:", "127.0.0.1:port"}) {
-    const auto front = TcpFront::open(address, node, node.store(), state);
+    const auto front = TcpFront::open(address, groups, state);
     ASSERT_FALSE(front.ok()) << address;
     EXPECT_EQ(front.error().code, ErrorCode::invalid_argument);
   }
-  auto first = TcpFront::open("127.0.0.1:0", node, node.store(), state);
+  auto first = TcpFront::open("127.0.0.1:0", groups, state);
   ASSERT_TRUE(first.ok());
   const std::string taken = "127.0.0.1:" + std::to_string(first.value()->port());
-  const auto second = TcpFront::open(taken, node, node.store(), state);
+  const auto second = TcpFront::open(taken, groups, state);
   ASSERT_FALSE(second.ok());
   EXPECT_THAT(second.error().message, HasSubstr("Choose another --listen"));
 }

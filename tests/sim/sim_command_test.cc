@@ -65,7 +65,7 @@ TEST(SimCommand, LeasesAreAKindOfSimulationOfTheirOwn) {
   }
 }
 
-// As often as docs/simulation.md says: a fault every ten seconds, a leader change a minute, two
+// As often as docs/simulation.md says: a fault every ten seconds, a leader change a minute, 1.7
 // operations a second. A seed alone may be busier, or quieter.
 TEST(SimCommand, HoursOfALifeHaveTheFaultsAndTheOperationsThatTheyPromise) {
   const Outcome outcome = run({"--seeds", "1..8", "--hours", "1", "--jobs", "2", "--quiet"});
@@ -79,7 +79,7 @@ TEST(SimCommand, HoursOfALifeHaveTheFaultsAndTheOperationsThatTheyPromise) {
   EXPECT_GE(seconds, 8U * 3600);
   EXPECT_GE(number_behind("faults triggered ") * 10, seconds);
   EXPECT_GE(number_behind("leader changes ") * 60, seconds);
-  EXPECT_GE(number_behind("operations "), seconds * 15 / 10);
+  EXPECT_GE(number_behind("operations "), seconds * 13 / 10);
 }
 
 TEST(SimCommand, CombinedHashDoesNotDependOnTheJobs) {

@@ -26,7 +26,8 @@ std::vector<Form> lines_of(std::string_view text) {
 const std::vector<Form> kGroups = lines_of(R"(nodes $t
 nodes 3[ lease=$s][ heartbeat=$S][ election=$s][ rtt=$S][ margin=$S]
 nodes 3[ drift=$d%][ delay=$S][ seed=$d]
-nodes 5[ delay=$S][ seed=$d])");
+nodes 5[ shared][ delay=$S][ seed=$d]
+nodes 3 shared[ lease=$s][ heartbeat=$S][ drift=$d%])");
 
 const std::vector<Form> kHonest = lines_of(R"(campaign $n
 campaign $n
@@ -53,6 +54,10 @@ advance $S
 crash $n
 restart $n
 restart $n lease=$s
+notice $n $n
+transfer $n $n
+beat $n
+beat $n
 restart $n[ margin=$S] drift=$d%
 settings $n lease=$s
 settings $n drift=$d%[ margin=$S]
@@ -117,9 +122,9 @@ expect read $t by leader
 expect read $t waits
 expect read $t refused)");
 
-constexpr std::string_view kTypes[] = {"pre_vote",   "pre_vote_reply",  "vote",
-                                       "vote_reply", "append",          "append_reply",
-                                       "read_index", "read_index_reply"};
+constexpr std::string_view kTypes[] = {
+    "pre_vote",   "pre_vote_reply",   "vote",        "vote_reply", "append",    "append_reply",
+    "read_index", "read_index_reply", "timeout_now", "beat",       "beat_reply"};
 constexpr std::string_view kRates[] = {"+10%", "-10%", "-8.3%", "+120ppm", "0"};
 
 template <typename List>

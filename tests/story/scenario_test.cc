@@ -203,6 +203,69 @@ TEST(ScenarioCommands, WhatPrintsTooMuchIsRefused) {
               AllOf(HasSubstr("a.scenario: "), HasSubstr("with what it prints")));
 }
 
+const std::string kShared = "> nodes 3 shared lease=1s heartbeat=100ms\n  nothing\n> ";
+
+TEST(ScenarioShared, ABeatThatIsNotDueSaysWhenItIs) {
+  EXPECT_THAT(problem("> nodes 3\n  nothing\n> beat 1\n"), HasSubstr("`nodes N shared`"));
+  EXPECT_THAT(problem("> nodes 1 shared\n  nothing\n> beat 1\n"), HasSubstr("no other node"));
+  EXPECT_THAT(problem(kShared + "beat\n"), HasSubstr("which node?"));
+  EXPECT_THAT(problem(kShared + "beat 4\n"), HasSubstr("allowed: 1 to 3"));
+  EXPECT_THAT(problem(kShared + "crash 2\n> beat 2\n"), HasSubstr("`restart 2` starts it"));
+  EXPECT_THAT(problem(kShared + "beat 1\n> advance 40ms\n> beat 1\n"),
+              HasSubstr("the next beat of node 1 is due at 100ms, and it is 40ms"));
+  EXPECT_EQ(problem(kShared + "beat 1\n> advance 100ms\n> beat 1\n"), "");
+}
+
+TEST(ScenarioShared, BeatsAreMessagesThatCanBeNamed) {
+  EXPECT_EQ(problem(kShared + "beat 1\n> deliver beat 1->2\n> deliver beat_reply 2->1\n"), "");
+  EXPECT_THAT(problem(kShared + "beat 1\n> drop beat\n> deliver beat\n"),
+              HasSubstr("on its way: nothing"));
+  const std::string shown =
+      run(kHead + kShared + "beat 1\n> deliver beat 1->2\n> show messages\n").rewritten;
+  EXPECT_THAT(shown, AllOf(HasSubstr("#2 1->3 beat: beat 1"),
+                           HasSubstr("#3 2->1 beat_reply: beat 1, epoch 1.0")));
+}
+
+/// Node 1 leads, and rests.
+const std::string kRest = kShared + "beat 1\n> settle\n> campaign 1\n> settle\n> run 1s\n";
+
+// Without the beats, the lease would have ended a second after the last message of the group.
+TEST(ScenarioShared, ALeaseLastsByBeatsAlone) {
+  const std::string lasts = "> run 3s\n> expect 1 lease valid\n> expect 2 promise 1 live\n";
+  EXPECT_EQ(problem(kRest + lasts), "");
+  const std::string shown = run(kHead + kRest + "> run 3s\n> show lease 1\n").rewritten;
+  EXPECT_THAT(shown, HasSubstr(", at rest\n"));
+  EXPECT_THAT(shown, HasSubstr("acknowledged beat "));
+  EXPECT_EQ(problem(kRest + "> advance 1s\n> expect 1 lease ended\n"), "");
+}
+
+TEST(ScenarioShared, ABoundPromiseSaysWhereItRests) {
+  const std::string shown = run(kHead + kRest + "> show promise 2\n").rewritten;
+  EXPECT_THAT(shown, HasSubstr("; rests on the process of node 1, epoch 1.0, until "));
+}
+
+// What a beat asks for has to be durable before it is answered.
+TEST(ScenarioShared, AnAnswerToABeatWaitsForTheDisk) {
+  const std::string stalled = kShared + "disk 2 stall\n> beat 1\n> deliver beat 1->2\n";
+  EXPECT_THAT(problem(stalled + "> deliver beat_reply\n"), HasSubstr("no such message"));
+  EXPECT_EQ(problem(stalled + "> disk 2 sync\n> deliver beat_reply\n"), "");
+  const std::string crashed = stalled + "> crash 2\n> restart 2\n";
+  EXPECT_THAT(problem(crashed + "> disk 2 sync\n> deliver beat_reply\n"),
+              HasSubstr("no such message"));
+}
+
+TEST(ScenarioShared, AFollowerCampaignsBehindTheEndOfWhatItSupports) {
+  EXPECT_EQ(problem(kRest + "> isolate 1\n> campaign 2\n> expect 2 role pre_candidate\n"
+                            "> expect 2 promise 1 ended\n"),
+            "");
+}
+
+TEST(ScenarioCommands, ATransferIsRefusedWithTheReason) {
+  EXPECT_THAT(run(kHead + "> nodes 3\n  nothing\n> transfer 1 2\n").problems.back(),
+              HasSubstr("node 1 refuses: this node does not lead"));
+  EXPECT_THAT(problem("> nodes 3\n  nothing\n> transfer 1\n"), HasSubstr("to which one?"));
+}
+
 TEST(ScenarioCommands, TheSameTextGivesTheSameRun) {
   const std::string text = kHead + "> nodes 5 seed=7\n> run 3s full\n";
   EXPECT_EQ(run(text).rewritten, run(text).rewritten);

@@ -25,7 +25,7 @@ ALIAS = re.compile(r"^using (\w+) =", re.MULTILINE)
 FUNCTION = re.compile(r"^(?!return|using|namespace|template|friend|else|class|struct|enum)"
                       r"[\w:]+(?:<[^;{}()]*>)?[\w:<>,&* ]*[ &*](\w+)\(", re.MULTILINE)
 # What a source declares itself, in a class or a function, too.
-OWN_NAME = re.compile(r"\b(?:auto|class|struct|enum|typename|using)[&*]? (\w+)")
+OWN_NAME = re.compile(r"\b(?:auto|enum class|class|struct|enum|typename|using)[&*]? (\w+)")
 OWN_FUNCTION = re.compile(r"^(?! *(?:return|else|throw) ).*?[\w>][&*]? [&*]?(\w+)\(", re.MULTILINE)
 WORD = re.compile(r"\w+")
 # A call or a type, but no member, and none of another library.

@@ -1,0 +1,57 @@
+// The groups that a server serves, and which of them has a key.
+#pragma once
+
+#include <leasehold/base/assert.h>
+#include <leasehold/kv/lease_keeper.h>
+#include <leasehold/kv/store.h>
+#include <leasehold/node/group.h>
+#include <leasehold/server/front/backup_calls.h>
+#include <leasehold/server/front/key_slot.h>
+#include <leasehold/server/front/state_health.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace leasehold::server {
+
+/// The replica of a group here, the state that it applies to, and what is known about that. All
+/// outlive the front.
+struct ServedGroup {
+  node::Group& group;
+  const kv::Store& store;
+  const StateHealth& health;
+  /// Renews leases under the leader lease. Null: they are renewed by the log.
+  kv::LeaseKeeper* lease_keeper = nullptr;
+  BackupCalls backups{};
+};
+
+/// Any thread; constant once the first connection is served. Each group has a range of slots, all
+/// of nearly the same length.
+class ServedGroups {
+ public:
+  /// At least one, in the order of their slots.
+  explicit ServedGroups(std::vector<ServedGroup> groups) : groups_(std::move(groups)) {
+    LEASEHOLD_ASSERT(!groups_.empty() && groups_.size() <= kSlots);
+  }
+
+  /// It has the users, and what is of no key.
+  const ServedGroup& home() const { return groups_.front(); }
+  ServedGroup& home() { return groups_.front(); }
+  const std::vector<ServedGroup>& all() const { return groups_; }
+  bool many() const { return groups_.size() > 1; }
+  /// `slot` is below kSlots.
+  const ServedGroup& of_slot(std::uint32_t slot) const {
+    return groups_[static_cast<std::size_t>(slot) * groups_.size() / kSlots];
+  }
+  /// The first slot of one of `groups`, or kSlots of the one behind the last.
+  static std::uint32_t first_slot(std::size_t group, std::size_t groups) {
+    return static_cast<std::uint32_t>((group * kSlots + groups - 1) / groups);
+  }
+
+ private:
+  std::vector<ServedGroup> groups_;
+};
+
+}  // namespace leasehold::server

@@ -1,0 +1,144 @@
+// Which group a command goes to.
+#include <leasehold/server/front/replies.h>
+#include <leasehold/server/front/session.h>
+#include <leasehold/server/front/words.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace leasehold::server {
+namespace {
+
+constexpr const char* kSelectedDiffers =
+    "CROSSSLOT a command without keys is of the group that the connection has selected, and this "
+    "transaction has keys of another one: send LEASEHOLD GROUP KEY with such a key before MULTI";
+
+constexpr const char* kSlotsDiffer = "CROSSSLOT Keys in request don't hash to the same slot";
+constexpr const char* kPrefixOfMany =
+    "CROSSSLOT the keys with this prefix are of many slots; a prefix with a {tag} is of one";
+
+/// None: the keys that begin so are of different slots.
+std::optional<std::uint32_t> slot_of_prefix(std::string_view prefix) {
+  const std::size_t open = prefix.find('{');
+  if (open == std::string_view::npos) return std::nullopt;
+  const std::size_t close = prefix.find('}', open + 1);
+  if (close == std::string_view::npos || close == open + 1) return std::nullopt;
+  return slot_of(prefix);
+}
+
+}  // namespace
+
+std::string Session::find_group(const CommandSpec& spec, const Arguments& args) {
+  const ServedGroups& groups = context_.groups;
+  group_ = selected_;
+  if (!groups.many()) return {};
+  if (spec.group_of != nullptr) {
+    group_ = &groups.all()[spec.group_of(context_.state, args, groups.all().size())];
+    return {};
+  }
+  // A transaction is one command, of one group.
+  const bool together = multi_.open() || is_of_transaction(spec);
+  std::optional<std::uint32_t> slot = together ? multi_.slot() : std::nullopt;
+  bool has_keys = false;
+  for (const KeyUse& use : context_.state.commands.uses_of(spec, args)) {
+    std::optional<std::uint32_t> of;
+    if (use.kind == KeyUse::Kind::key) {
+      of = slot_of(use.text);
+    } else if (use.kind == KeyUse::Kind::prefix) {
+      of = slot_of_prefix(use.text);
+      if (!of) return kPrefixOfMany;
+    } else {
+      continue;
+    }
+    if (slot && slot != of) return kSlotsDiffer;
+    slot = of;
+    has_keys = true;
+  }
+  if (slot) group_ = &groups.of_slot(*slot);
+  if (!together) return {};
+  // Leases have their ids in each group: one of another group is another lease.
+  const bool of_selected =
+      multi_.in_selected() || (multi_.open() && spec.in_multi == InMulti::queued && !has_keys);
+  if (of_selected && group_ != selected_) return kSelectedDiffers;
+  if (slot) multi_.stay_in(*slot);
+  if (of_selected) multi_.stay_in_selected();
+  return {};
+}
+
+bool Session::refuse_distrusted(std::string& out, bool in_each_group) {
+  const std::vector<ServedGroup>& groups = context_.groups.all();
+  const auto refuses = [](const ServedGroup& group) {
+    return group.health.refuses.load(std::memory_order_relaxed);
+  };
+  const ServedGroup* found = nullptr;
+  if (refuses(*group_)) {
+    found = group_;
+  } else if (refuses(groups.front())) {
+    // It has the users, whose rights count in every group.
+    found = &groups.front();
+  } else if (in_each_group) {
+    const auto at = std::find_if(groups.begin(), groups.end(), refuses);
+    if (at != groups.end()) found = &*at;
+  }
+  if (found == nullptr) return false;
+  const std::string which =
+      groups.size() == 1 ? "" : fmt::format(" of group {}", found - groups.data() + 1);
+  refuse(out, fmt::format("TRYAGAIN this node's state{} is not served: {}; the command was not "
+                          "executed, ask another node",
+                          which, found->health.refused()));
+  return true;
+}
+
+void Session::take_part(std::uint64_t number, std::vector<std::string> words, std::string reply) {
+  Place& taken = place(number);
+  if (taken.groups_left == 0 && taken.earlier.empty()) return fill(number, std::move(reply));
+  const std::size_t before = taken.earlier.bytes();
+  taken.earlier.add(reply);
+  if (taken.groups_left == 0 || taken.earlier.failed()) return fill(number, taken.earlier.take());
+  const std::size_t more = taken.earlier.bytes() - before;
+  bytes_under_way_ += more;
+  taken.bytes += more;
+  taken.words = std::move(words);
+  --taken.groups_left;
+  ++taken.group;
+  group_ = taken.group;
+  if (std::string refusal; refuse_distrusted(refusal)) return fill(number, std::move(refusal));
+  enter(number, judge_read(taken.policy));
+  submit_reads();
+}
+
+void Session::with_statuses(
+    std::function<void(const std::vector<node::NodeStatus>&, std::string&)> format) {
+  struct Gathered {
+    std::vector<node::NodeStatus> statuses;  ///< each is written by one completion
+    std::atomic<std::size_t> missing;
+  };
+  const std::vector<ServedGroup>& groups = context_.groups.all();
+  const std::uint64_t number = take_place(PlaceKind::other, 0);
+  auto gathered = std::make_shared<Gathered>();
+  gathered->statuses.resize(groups.size());
+  gathered->missing = groups.size();
+  const auto give = [weak = weak_from_this(), &executor = *context_.executor, number, gathered,
+                     format = std::move(format)](std::size_t of, node::NodeStatus status) {
+    gathered->statuses[of] = std::move(status);
+    if (gathered->missing.fetch_sub(1) > 1) return;
+    executor.post([weak, number, gathered, format] {
+      const auto self = weak.lock();
+      if (!self) return;
+      std::string reply;
+      format(gathered->statuses, reply);
+      self->fill(number, std::move(reply));
+      self->on_progress_();
+    });
+  };
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    groups[i].group.status([give, i](node::NodeStatus status) { give(i, std::move(status)); });
+  }
+}
+
+}  // namespace leasehold::server

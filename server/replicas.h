@@ -1,0 +1,116 @@
+// The replicas of this process: one that is alone in it, or those of many groups.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/lease/clock.h>
+#include <leasehold/node/group.h>
+#include <leasehold/node/host.h>
+#include <leasehold/node/node.h>
+#include <leasehold/server/failure.h>
+#include <leasehold/server/front/served_groups.h>
+#include <leasehold/server/front/server_state.h>
+#include <leasehold/server/group_service.h>
+#include <leasehold/server/log_observer.h>
+#include <leasehold/server/removals.h>
+#include <leasehold/server/settings.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace leasehold::server {
+
+/// One thread, except for what drain() calls.
+class Replicas {
+ public:
+  /// What drain() comes to, of all groups.
+  struct Drained {
+    std::size_t groups = 0;
+    std::size_t incomplete = 0;   ///< whose time was over
+    std::size_t waiting = 0;      ///< calls
+    std::size_t transferred = 0;  ///< leaderships
+    std::size_t led_here = 0;     ///< of which this node is still the leader
+    node::DrainResult home;
+  };
+
+  /// Opens the stores and the replicas. `options` is settings.node with what the process adds to
+  /// it. All outlive it. Errors: those of node::Node::open(), node::Host::open() and of the stores.
+  static Result<std::unique_ptr<Replicas>> open(const ServeSettings& settings,
+                                                const node::NodeOptions& options,
+                                                const lease::Clock& clock, Failure& failure);
+  /// Calls stop().
+  ~Replicas();
+  Replicas(const Replicas&) = delete;
+  Replicas& operator=(const Replicas&) = delete;
+
+  /// `state` outlives stop().
+  void begin(ServerState& state);
+  /// After begin().
+  ServedGroups served();
+  /// Of the first group.
+  node::Group& home() { return *all_.front()->group; }
+  const std::atomic<bool>& leader_known() const { return all_.front()->observer.leader_known(); }
+
+  /// Call it from time to time.
+  void look();
+  Result<void> set_peer_security(const net::PeerSecurity& security);
+  /// This node knows the node from now on, and at its next starts, so that it may have replicas
+  /// here; or it knows its new address. Any thread. Errors: invalid_argument: no address, or this
+  /// node has one group; io.
+  Result<void> add_host(const node::Peer& host);
+  /// Of all groups; `done` is called once, on any thread.
+  void drain(lease::Duration timeout, std::function<void(const Drained&)> done);
+  /// Ends them, and then what runs for them. Idempotent.
+  void stop();
+
+ private:
+  /// Of a group, at an address that stays.
+  struct One {
+    One(const ServeSettings& settings, std::size_t number, GroupService::Failed failed,
+        std::string prefix, LogObserver::Named named)
+        : observer(std::move(prefix), std::move(named)),
+          service(settings, number, std::move(failed)) {}
+
+    LogObserver observer;
+    GroupService service;
+    node::Group* group = nullptr;
+  };
+
+  Replicas(raft::NodeId self, std::string data_dir, std::size_t groups)
+      : self_(self), data_dir_(std::move(data_dir)), removals_(groups) {}
+  Result<void> open_alone(const ServeSettings& settings, const node::NodeOptions& options,
+                          const lease::Clock& clock, Failure& failure);
+  Result<void> open_many(const ServeSettings& settings, const node::NodeOptions& options,
+                         const lease::Clock& clock, Failure& failure);
+
+  void group_failed(std::size_t number, Error error, Failure& failure);
+  void note_hosts(const std::vector<node::Peer>& named);
+  void note_members(const raft::Membership& membership);
+  void meet_members();
+
+  const raft::NodeId self_;
+  const std::string data_dir_;
+  std::mutex hosts_mutex_;  ///< held while files are written
+  /// Beside those of the settings. Under hosts_mutex_.
+  std::vector<node::Peer> added_hosts_;
+  std::mutex members_mutex_;
+  /// This node and all that it knows. Under members_mutex_.
+  std::set<raft::NodeId> known_;
+  /// Members of a group that it does not know. Under members_mutex_.
+  std::vector<node::Peer> unknown_;
+  Removals removals_;
+  std::vector<std::unique_ptr<One>> all_;
+  LogObserver of_host_;
+  // One of them.
+  std::unique_ptr<node::Node> node_;
+  std::unique_ptr<node::Host> host_;
+};
+
+}  // namespace leasehold::server

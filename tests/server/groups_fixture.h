@@ -1,0 +1,26 @@
+// A session of a server of two groups.
+#pragma once
+
+#include <leasehold/tests/server/session_fixture.h>
+
+#include <memory>
+
+namespace leasehold::server {
+
+/// "bar" is of slot 5061 and so of the first group, "foo" of 12182 and of the second.
+class SessionGroups : public SessionTest {
+ protected:
+  SessionGroups() {
+    session_ = std::make_shared<Session>(
+        Session::Context{both_, state_, &state_.counters[0], &executor_, &executor_, &both_hubs_},
+        7, "127.0.0.1:5", [this] { ++progress_; });
+  }
+  ~SessionGroups() override { session_.reset(); }
+
+  FakeNode second_;
+  ServedGroups both_{{ServedGroup{node_, node_.store(), node_.health()},
+                      ServedGroup{second_, second_.store(), second_.health()}}};
+  EventHubs both_hubs_{both_};
+};
+
+}  // namespace leasehold::server
