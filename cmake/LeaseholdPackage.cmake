@@ -1,7 +1,7 @@
 # What a host links: Leasehold::core, Leasehold::node, Leasehold::kv, Leasehold::client and Leasehold::local. Each is one archive of
 # the rooms that it stands on, less those of the components below it, so that a host has five names to know and not twenty.
 #
-#   core   base, lease, grant, raft: no dependency but the standard library
+#   core   base, lease, grant, raft, placement: no dependency but the standard library
 #   tls    who the other side of a connection is: below node and client, which bring it; it has no header for hosts
 #   node   a running replica: the driver, storage and transport
 #   kv     the key-value store that ships
@@ -129,7 +129,7 @@ function(leasehold_component name)
   endif()
 endfunction()
 
-leasehold_component(core ROOMS raft grant)
+leasehold_component(core ROOMS raft grant placement)
 if(NOT LEASEHOLD_PORTABLE_ONLY)
   leasehold_component(tls ROOMS tls DEPENDS core)
   leasehold_component(node ROOMS node storage_memory DEPENDS core tls)

@@ -15,7 +15,8 @@ import sys
 import tempfile
 
 LIST = "cmake/public_headers.txt"
-ROOMS = ("base", "lease", "raft", "grant", "wire", "tls", "net", "storage", "replica", "node", "kv", "client")
+ROOMS = ("base", "lease", "raft", "grant", "placement", "wire", "tls", "net", "storage", "replica", "node", "kv",
+         "client")
 COMPONENTS = ("core", "node", "kv", "client", "local")  # each may use those before it
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
