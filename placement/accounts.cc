@@ -148,6 +148,8 @@ void Accounts::remove(const GroupAccount& group, const Member& member) {
 void Accounts::transfer(const GroupAccount& group, const Member& to) {
   leaders.remove(group.members[*group.leader].host, group.load());
   leaders.add(to.host, group.load());
+  // The transfer may fail: then the copies still come from the host of before.
+  for (const Member& member : group.members) copies_[to.host] += member.caught_up ? 0 : 1;
 }
 
 }  // namespace leasehold::placement

@@ -48,6 +48,7 @@ class Planner {
   void move_load(GroupAccount& group);
   void move_leader(GroupAccount& group);
 
+  bool keeps_quorum_without(const GroupAccount& group, const Member& voter) const;
   const Member* useless_learner(const GroupAccount& group) const;
   const Member& next_to_leave(const GroupAccount& group) const;
   const Member* successor(const GroupAccount& group, bool staying) const;
@@ -107,25 +108,24 @@ void Planner::finish(GroupAccount& group) {
   if (const Member* learner = useless_learner(group)) {
     return change(group, *learner, Step::What::remove);
   }
-  if (group.voters <= group.wanted()) {
-    for (const Member& member : group.members) {
-      if (!member.voter && member.caught_up) return change(group, member, Step::What::promote);
-    }
-    return;
-  }
-  const Member& leaves = next_to_leave(group);
-  if (&leaves == &group.members[*group.leader]) {
+  const Member* leaves = group.voters > group.wanted() ? &next_to_leave(group) : nullptr;
+  if (leaves != nullptr && keeps_quorum_without(group, *leaves)) {
+    if (leaves != &group.members[*group.leader]) return change(group, *leaves, Step::What::remove);
     const Member* next = successor(group, true);
     if (next == nullptr) next = successor(group, false);
     if (next != nullptr) transfer(group, *next, Rule::finish);
     return;
   }
-  const std::size_t left = group.reachable - (reachable(leaves) ? 1 : 0);
-  if (left < quorum_of(group.voters - 1)) {
-    return explain(group, "keeps replica " + std::to_string(leaves.id.value()) +
-                              " until more of its voters can be reached");
+  for (const Member& member : group.members) {
+    if (!member.voter && member.caught_up) return change(group, member, Step::What::promote);
   }
-  change(group, leaves, Step::What::remove);
+  if (leaves == nullptr) return;
+  explain(group, "keeps replica " + std::to_string(leaves->id.value()) +
+                     " until more of its voters can be reached");
+}
+
+bool Planner::keeps_quorum_without(const GroupAccount& group, const Member& voter) const {
+  return group.reachable - (reachable(voter) ? 1 : 0) >= quorum_of(group.voters - 1);
 }
 
 /// One whose host is lost to the group, or one too many. One more than wanted is a move whose
