@@ -90,18 +90,22 @@ Limits random_limits(Random& random) {
 class Course {
  public:
   Course(Random& random, Pool pool, const Limits& limits)
-      : random_(random), model_(std::move(pool)), limits_(limits) {}
+      : random_(random),
+        model_(std::move(pool)),
+        limits_(limits),
+        disturbances_(random.chance(1, 2) ? 0 : 20) {}
 
   /// The number of steps until none is left; asserts each of them. Steps of a plan are made at
   /// different speeds, and so do learners catch up.
   void to_the_end() {
     constexpr int kTurnsMax = 4000;
     for (int turn = 0; turn < kTurnsMax; ++turn) {
+      if (turn < disturbances_) disturb();
       const auto plan = next_steps(model_.pool, limits_);
       ASSERT_TRUE(plan.ok()) << plan.error().message;
       ASSERT_LE(plan.value().steps.size(), limits_.steps);
       const bool waits = model_.copies() > 0;
-      if (plan.value().steps.empty() && !waits) {
+      if (plan.value().steps.empty() && !waits && turn >= disturbances_) {
         reasons = plan.value().reasons;
         return;
       }
@@ -137,6 +141,32 @@ class Course {
       ASSERT_LE(model_.copies_at(step.host), limits_.moves_per_host);
     }
   }
+  /// A host drains or is there again, is cut off or comes back; a program that plans was restarted
+  /// and has forgotten why replicas were added. Groups elect where they can.
+  void disturb() {
+    Host& host = model_.pool.hosts[random_.below(model_.pool.hosts.size())];
+    if (random_.chance(1, 4)) host.draining = !host.draining;
+    if (random_.chance(1, 4) && host.contact != Contact::gone) {
+      host.contact = host.contact == Contact::reachable ? Contact::unreachable : Contact::reachable;
+    }
+    const bool forgets = random_.chance(1, 8);
+    for (Group& group : model_.pool.groups) {
+      if (forgets) group.leaving = raft::kNobody;
+      if (random_.chance(1, 16)) group.replicas = 1 + small(random_, 5);
+      elect(group);
+    }
+  }
+  void elect(Group& group) {
+    std::vector<raft::NodeId> able;
+    for (const Replica& voter : group.voters) {
+      if (model_.reachable(voter.host)) able.push_back(voter.id);
+    }
+    if (able.size() * 2 <= group.voters.size()) {
+      group.leader = raft::kNobody;
+    } else if (std::find(able.begin(), able.end(), group.leader) == able.end()) {
+      group.leader = able[random_.below(able.size())];
+    }
+  }
   void catch_up_some() {
     for (Group& group : model_.pool.groups) {
       for (Learner& learner : group.learners) {
@@ -148,6 +178,7 @@ class Course {
   Random& random_;
   Model model_;
   Limits limits_;
+  int disturbances_;  ///< so many turns, the first ones
 };
 
 bool keeps(const Host& host) {
@@ -231,15 +262,48 @@ void check_balance(const Course& course) {
   }
 }
 
+/// A replica's move would leave the host that it comes from no less loaded than where it goes.
+bool some_move_helps(const Pool& pool) {
+  std::map<raft::NodeId, std::uint64_t> loads;
+  for (const Group& group : pool.groups) {
+    for (const Replica& voter : group.voters) loads[voter.host] += group.load;
+  }
+  for (const Group& group : pool.groups) {
+    for (const Host& to : pool.hosts) {
+      if (std::any_of(group.voters.begin(), group.voters.end(),
+                      [&to](const Replica& voter) { return voter.host == to.id; })) {
+        continue;
+      }
+      for (const Replica& voter : group.voters) {
+        const Host& from = pool.hosts[voter.host.value() - 1];
+        if (from.zone != to.zone) continue;
+        const double left = static_cast<double>(loads[from.id] - group.load) / from.weight;
+        const double there = static_cast<double>(loads[to.id] + group.load) / to.weight;
+        if (there < left) return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool is_healthy(const Pool& pool) {
+  return std::all_of(pool.hosts.begin(), pool.hosts.end(), takes) &&
+         std::all_of(pool.groups.begin(), pool.groups.end(),
+                     [](const Group& group) { return group.voters.size() == group.replicas; });
+}
+
 bool is_even(const Pool& pool) {
-  return std::all_of(pool.hosts.begin(), pool.hosts.end(), [&pool](const Host& host) {
-    return takes(host) && host.weight == 1 && host.zone == pool.hosts[0].zone;
-  });
+  return is_healthy(pool) &&
+         std::all_of(pool.hosts.begin(), pool.hosts.end(), [&pool](const Host& host) {
+           return host.weight == 1 && host.zone == pool.hosts[0].zone;
+         });
 }
 
 TEST(RandomPools, EndAsTheRulesSay) {
   std::uint64_t steps = 0;
+  std::uint64_t most = 0;
   std::uint64_t even = 0;
+  std::uint64_t healthy = 0;
   std::uint64_t short_of_hosts = 0;
   for (std::uint64_t seed = 1; seed <= kPools; ++seed) {
     Random random(seed);
@@ -247,27 +311,64 @@ TEST(RandomPools, EndAsTheRulesSay) {
     const Limits limits = random_limits(random);
     Course course(random, std::move(pool), limits);
     ASSERT_NO_FATAL_FAILURE(course.to_the_end()) << "seed " << seed;
-    for (const Group& group : course.pool().groups) {
+    const Pool& end = course.pool();
+    for (const Group& group : end.groups) {
       // One that nobody leads can do nothing.
       if (group.leader != raft::kNobody) check_group(course, group);
     }
-    if (is_even(course.pool())) {
+    if (is_healthy(end) && limits.tolerance_percent == 0) {
+      ++healthy;
+      EXPECT_FALSE(some_move_helps(end));
+    }
+    if (is_even(end)) {
       ++even;
-      bool all = true;
-      for (const Group& group : course.pool().groups) {
-        all = all && group.voters.size() == group.replicas;
-      }
-      if (all) check_balance(course);
+      check_balance(course);
     }
     steps += course.steps;
+    most = std::max<std::uint64_t>(most, course.steps / end.groups.size());
     short_of_hosts += course.reasons.empty() ? 0 : 1;
     ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed;
   }
+  EXPECT_LE(most, 30U) << "for one group";
   // So that the pools do not become trivial by accident.
   EXPECT_GT(steps, 10 * kPools);
-  EXPECT_GT(even, kPools / 20);
+  EXPECT_GT(healthy, kPools / 20);
+  EXPECT_GT(even, kPools / 50);
   EXPECT_GT(short_of_hosts, kPools / 20);
   RecordProperty("steps", std::to_string(steps));
+}
+
+// The plan of a large pool goes over the groups a few times, and not over pairs of them.
+TEST(RandomPools, ALargePoolGetsANewHost) {
+  Pool pool;
+  for (std::uint64_t id = 1; id <= 100; ++id) {
+    pool.hosts.push_back(a_host(id, std::to_string(id % 5)));
+  }
+  for (std::uint64_t id = 1; id <= 10'000; ++id) {
+    pool.groups.push_back(a_group(id, {id % 99 + 1, (id + 1) % 99 + 1, (id + 2) % 99 + 1}));
+  }
+  Limits limits;
+  limits.moves = 1000;
+  limits.moves_per_host = 20;
+  limits.steps = 1000;
+  Model model(pool);
+  std::size_t copies = 0;
+  for (int turn = 0; turn < 200; ++turn) {
+    const auto plan = next_steps(model.pool, limits);
+    ASSERT_TRUE(plan.ok());
+    if (plan.value().steps.empty()) break;
+    for (const Step& step : plan.value().steps) {
+      ASSERT_EQ(model.apply(step), "");
+      copies += step.what == Step::What::add_learner ? 1 : 0;
+    }
+    model.catch_up();
+  }
+  std::map<raft::NodeId, int> replicas;
+  for (const Group& group : model.pool.groups) {
+    for (const Replica& voter : group.voters) ++replicas[voter.host];
+  }
+  EXPECT_NEAR(replicas[raft::NodeId(100)], 300, 20);
+  EXPECT_LE(copies, 300U) << "only into the new host";
 }
 
 }  // namespace
