@@ -42,7 +42,7 @@ struct Step {
     /// (Group::last_replica) and `instead_of` (Group::leaving) before that.
     add_learner,
     promote,   ///< the learner `replica`, which becomes a voter
-    remove,    ///< `replica`, a learner or a voter; then its host deletes it
+    remove,    ///< `replica`, a learner or a voter; then its host, if it is there, deletes it
     transfer,  ///< the leadership to `replica`, a voter
   };
   What what = What::add_learner;
