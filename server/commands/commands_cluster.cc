@@ -207,7 +207,7 @@ void format_info(const std::vector<node::NodeStatus>& groups, const ServerState&
                        "cluster_slots_ok:{}\r\ncluster_slots_pfail:0\r\ncluster_slots_fail:{}\r\n"
                        "cluster_known_nodes:{}\r\ncluster_size:{}\r\ncluster_current_epoch:{}\r\n"
                        "cluster_my_epoch:{}\r\n",
-                       led == kSlots ? "ok" : "fail", led, kSlots - led,
+                       led == kv::kSlots ? "ok" : "fail", led, kv::kSlots - led,
                        known_nodes(groups.front(), state).size(),
                        std::max<std::size_t>(leaders.size(), 1), epoch, epoch));
 }
@@ -270,19 +270,19 @@ void run_cluster_myid(Session& session, const Arguments&, std::string&) {
 }
 
 void run_cluster_keyslot(Session&, const Arguments& args, std::string& out) {
-  append_integer(out, slot_of(args[2]));
+  append_integer(out, kv::slot_of(args[2]));
 }
 
 void scan_slot(StoreReader& reader, const Arguments& args, std::string& out) {
   const auto slot = parse_integer(args[2]);
-  if (!slot || *slot < 0 || *slot >= kSlots) return reader.refuse(out, "ERR Invalid slot");
+  if (!slot || *slot < 0 || *slot >= kv::kSlots) return reader.refuse(out, "ERR Invalid slot");
   std::int64_t in_slot = 0;
   std::size_t budget = kPatternStepsMax;
   std::string error;
   const Walked walked = walk_keys(
       reader.group.store,
       [&](const std::string& key) {
-        if (slot_of(key) == *slot && reader.may_show(key, budget)) ++in_slot;
+        if (kv::slot_of(key) == *slot && reader.may_show(key, budget)) ++in_slot;
         return budget > 0;
       },
       error);
@@ -295,8 +295,8 @@ void scan_slot(StoreReader& reader, const Arguments& args, std::string& out) {
 
 std::size_t group_of_slot(const ServerState&, const Arguments& args, std::size_t groups) {
   const auto slot = parse_integer(args[2]);
-  if (!slot || *slot < 0 || *slot >= kSlots) return 0;  // it will be refused
-  return static_cast<std::size_t>(*slot) * groups / kSlots;
+  if (!slot || *slot < 0 || *slot >= kv::kSlots) return 0;  // it will be refused
+  return kv::first_group_of(static_cast<std::uint32_t>(*slot), static_cast<std::uint32_t>(groups));
 }
 
 void run_readonly(Session&, const Arguments&, std::string& out) {

@@ -253,7 +253,7 @@ void run_leasehold_group(Session& session, const Arguments& args, std::string& o
     return;
   }
   if (args.size() == 4 && equals_ignoring_case(args[2], "key")) {
-    session.select_group(session.context().groups.of_slot(slot_of(args[3])));
+    session.select_group(session.context().groups.of_slot(kv::slot_of(args[3])));
     return append_simple(out, "OK");
   }
   const auto number = args.size() == 3 ? parse_integer(args[2]) : std::nullopt;

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <leasehold/base/assert.h>
+#include <leasehold/kv/key_slot.h>
 #include <leasehold/kv/lease_keeper.h>
 #include <leasehold/kv/store.h>
 #include <leasehold/node/group.h>
 #include <leasehold/server/front/backup_calls.h>
-#include <leasehold/server/front/key_slot.h>
 #include <leasehold/server/front/state_health.h>
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class ServedGroups {
  public:
   /// At least one, in the order of their slots.
   explicit ServedGroups(std::vector<ServedGroup> groups) : groups_(std::move(groups)) {
-    LEASEHOLD_ASSERT(!groups_.empty() && groups_.size() <= kSlots);
+    LEASEHOLD_ASSERT(!groups_.empty() && groups_.size() <= kv::kSlots);
   }
 
   /// It has the users, and what is of no key.
@@ -41,13 +41,13 @@ class ServedGroups {
   ServedGroup& home() { return groups_.front(); }
   const std::vector<ServedGroup>& all() const { return groups_; }
   bool many() const { return groups_.size() > 1; }
-  /// `slot` is below kSlots.
+  /// `slot` is below kv::kSlots.
   const ServedGroup& of_slot(std::uint32_t slot) const {
-    return groups_[static_cast<std::size_t>(slot) * groups_.size() / kSlots];
+    return groups_[kv::first_group_of(slot, static_cast<std::uint32_t>(groups_.size()))];
   }
-  /// The first slot of one of `groups`, or kSlots of the one behind the last.
+  /// The first slot of one of `groups`, or kv::kSlots of the one behind the last.
   static std::uint32_t first_slot(std::size_t group, std::size_t groups) {
-    return static_cast<std::uint32_t>((group * kSlots + groups - 1) / groups);
+    return static_cast<std::uint32_t>((group * kv::kSlots + groups - 1) / groups);
   }
 
  private:

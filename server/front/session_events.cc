@@ -129,7 +129,7 @@ void Session::subscriptions_changed() {
   const ServedGroups& groups = context_.groups;
   for (Ear& ear : listening_->ears) {
     ear.reader.interest = has.interest([&](std::string_view key) {
-      return &groups.of_slot(slot_of(key)) == &groups.all()[ear.group];
+      return &groups.of_slot(kv::slot_of(key)) == &groups.all()[ear.group];
     });
     listening_->held_bytes += cost_of_interest(ear.reader.interest);
     hub(ear).add(ear.reader);

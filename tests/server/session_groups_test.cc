@@ -19,12 +19,12 @@ using ::testing::StartsWith;
 constexpr const char* kCrossSlot = "-CROSSSLOT Keys in request don't hash to the same slot\r\n";
 
 TEST(KeySlot, IsThatOfRedisCluster) {
-  EXPECT_EQ(slot_of("123456789"), 12739U);
-  EXPECT_EQ(slot_of("foo"), 12182U);
-  EXPECT_EQ(slot_of("bar"), 5061U);
-  EXPECT_EQ(slot_of("{user1000}.following"), slot_of("user1000"));
-  EXPECT_EQ(slot_of("foo{}{bar}"), 8363U);
-  EXPECT_EQ(slot_of("foo{{bar}}zap"), slot_of("{bar"));
+  EXPECT_EQ(kv::slot_of("123456789"), 12739U);
+  EXPECT_EQ(kv::slot_of("foo"), 12182U);
+  EXPECT_EQ(kv::slot_of("bar"), 5061U);
+  EXPECT_EQ(kv::slot_of("{user1000}.following"), kv::slot_of("user1000"));
+  EXPECT_EQ(kv::slot_of("foo{}{bar}"), 8363U);
+  EXPECT_EQ(kv::slot_of("foo{{bar}}zap"), kv::slot_of("{bar"));
 }
 
 TEST_F(SessionGroups, EachKeyIsInTheGroupOfItsSlot) {
@@ -55,8 +55,8 @@ TEST_F(SessionGroups, EachSlotIsInTheRangeOfItsGroup) {
     const ServedGroups groups(
         std::vector<ServedGroup>(count, ServedGroup{node_, node_.store(), node_.health()}));
     EXPECT_EQ(ServedGroups::first_slot(0, count), 0U);
-    EXPECT_EQ(ServedGroups::first_slot(count, count), kSlots);
-    for (std::uint32_t slot = 0; slot < kSlots; ++slot) {
+    EXPECT_EQ(ServedGroups::first_slot(count, count), kv::kSlots);
+    for (std::uint32_t slot = 0; slot < kv::kSlots; ++slot) {
       const auto group = static_cast<std::size_t>(&groups.of_slot(slot) - groups.all().data());
       EXPECT_GE(slot, ServedGroups::first_slot(group, count)) << count;
       EXPECT_LT(slot, ServedGroups::first_slot(group + 1, count)) << count;
