@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -61,12 +62,20 @@ inline bool serves(const SlotRecord* record) {
 /// since the last saved(), for a store that writes them one by one.
 class Slots {
  public:
+  using Listener = std::uint64_t;
+  static constexpr std::uint64_t kNoChanges = 1;
+
   // Any thread.
 
-  /// A number of this process that rises with every change; 1 at first. One atomic load.
+  /// A number of this process that rises with every change; kNoChanges at first. One atomic load.
   std::uint64_t changes() const { return changes_.load(std::memory_order_acquire); }
   /// At least as new as the changes() that was read before. Never null.
   std::shared_ptr<const SlotMap> list() const;
+
+  /// Calls `news` when a slot has another phase or another group, on the thread of apply(), so it
+  /// must be quick. After forget() has returned it is not called any more.
+  Listener listen(std::function<void()> news) const;
+  void forget(Listener listener) const;
 
   // The thread of apply().
 
@@ -84,13 +93,17 @@ class Slots {
   void replace(SlotMap records);
 
  private:
-  void show(SlotMap records);
+  void show(SlotMap records, bool elsewhere);
 
-  std::atomic<std::uint64_t> changes_{1};
+  std::atomic<std::uint64_t> changes_{kNoChanges};
   /// Held while `map_` is replaced, and by readers on other threads.
   mutable std::mutex mutex_;
   std::shared_ptr<const SlotMap> map_ = std::make_shared<const SlotMap>();
   std::set<std::uint32_t> changed_;
+
+  mutable std::mutex listeners_mutex_;
+  mutable std::map<Listener, std::function<void()>> listeners_;
+  mutable Listener next_listener_ = 1;
 };
 
 }  // namespace leasehold::kv

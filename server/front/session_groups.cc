@@ -38,7 +38,7 @@ std::string Session::find_group(const CommandSpec& spec, const Arguments& args) 
   group_ = selected_;
   if (!groups.many()) return {};
   if (spec.group_of != nullptr) {
-    group_ = &groups.all()[spec.group_of(context_.state, args, groups.all().size())];
+    group_ = &groups.all()[spec.group_of(context_.state, args, groups)];
     return {};
   }
   // A transaction is one command, of one group.
