@@ -47,6 +47,7 @@ class ServedGroups {
   bool many() const { return groups_.size() > 1; }
   /// 0 is the first group. `slot` is below kv::kSlots.
   std::size_t number_of_slot(std::uint32_t slot) const { return routes_->group_of(slot); }
+  std::uint64_t routes_version() const { return routes_->version(); }
   const ServedGroup& of_slot(std::uint32_t slot) const { return groups_[number_of_slot(slot)]; }
 
  private:

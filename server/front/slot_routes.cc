@@ -69,6 +69,7 @@ void SlotRoutes::follow() {
     const auto group = static_cast<std::uint16_t>(newest[slot].group);
     groups_[slot].store(group, std::memory_order_relaxed);
   }
+  version_.fetch_add(1, std::memory_order_release);
 }
 
 SlotStay::SlotStay(const kv::Slots& slots, const CommandTable& commands, const CommandSpec& spec,

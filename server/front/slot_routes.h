@@ -29,6 +29,8 @@ class SlotRoutes {
   std::size_t group_of(std::uint32_t slot) const {
     return groups_[slot].load(std::memory_order_relaxed);
   }
+  /// Rises with every change; above 0.
+  std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
  private:
   void listen();
@@ -38,6 +40,7 @@ class SlotRoutes {
   std::vector<std::pair<const kv::Slots*, kv::Slots::Listener>> listeners_;
   std::mutex mutex_;  ///< held while routes are written
   std::array<std::atomic<std::uint16_t>, kv::kSlots> groups_;
+  std::atomic<std::uint64_t> version_{0};
 };
 
 /// Whether the slot of a key stays a group's while its keys are read: begin it before the read.

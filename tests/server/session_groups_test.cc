@@ -326,7 +326,8 @@ TEST_F(KeysOfGroups, ATransactionCountsNoKeys) {
 
 TEST_F(SessionGroups, AConnectionSelectsTheGroupOfCommandsWithoutKeys) {
   EXPECT_EQ(send({"LEASEHOLD", "GROUP"}),
-            "*10\r\n$5\r\ngroup\r\n:1\r\n$6\r\ngroups\r\n:2\r\n$5\r\nslots\r\n:8192\r\n$10\r\nfirst-slot\r\n:0\r\n"
+            "*10\r\n$5\r\ngroup\r\n:1\r\n$6\r\ngroups\r\n:2\r\n$5\r\nslots\r\n:8192\r\n"
+            "$10\r\nfirst-slot\r\n:0\r\n"
             "$9\r\nlast-slot\r\n:8191\r\n");
   EXPECT_EQ(send({"LEASE.GRANT", "10000"}), "");
   EXPECT_EQ(node_.proposals(), 1U);

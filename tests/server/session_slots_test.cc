@@ -120,6 +120,38 @@ TEST_F(SessionSlots, AKeyIsListedOnce) {
   EXPECT_EQ(send({"CLUSTER", "COUNTKEYSINSLOT", "5061"}), ":1\r\n");
 }
 
+TEST_F(SessionSlots, AWatcherReadsAgainWhereItsKeysHaveGone) {
+  EXPECT_THAT(send({"LEASEHOLD", "WATCH", "KEY", "bar"}), HasSubstr("watching"));
+  begin();
+  EXPECT_EQ(pump(), "") << "they are here still";
+  freeze();
+  take();
+  EXPECT_TRUE(session_->wants_progress(coarse_now()));
+  EXPECT_THAT(pump(), HasSubstr("resync"));
+  EXPECT_FALSE(session_->wants_progress(coarse_now()));
+  apply(second_, kv::Set{"bar", "w"});
+  while (both_hubs_.of(1).look()) {
+  }
+  EXPECT_THAT(pump(), AllOf(HasSubstr("events"), HasSubstr("bar")));
+  leave();
+  EXPECT_EQ(pump(), "") << "that is no news";
+}
+
+TEST_F(SessionSlots, ASubscriberHearsItsKeysWhereTheyHaveGone) {
+  // Else the second group's revisions would leap, which breaks the connections of its subscribers.
+  for (int i = 0; i < 9; ++i) apply(second_, kv::Set{"foo", "v"});
+  EXPECT_THAT(send({"SUBSCRIBE", "__keyspace@0__:bar"}), HasSubstr("subscribe"));
+  begin();
+  freeze();
+  take();
+  EXPECT_TRUE(session_->wants_progress(coarse_now()));
+  EXPECT_EQ(pump(), "");
+  apply(second_, kv::Set{"bar", "w"});
+  while (both_hubs_.of(1).look()) {
+  }
+  EXPECT_THAT(pump(), HasSubstr("__keyspace@0__:bar"));
+}
+
 node::NodeStatus led_by(std::uint64_t leader) {
   node::NodeStatus status;
   status.id = raft::NodeId(1);
