@@ -48,6 +48,19 @@
 //   74 compare_state  nothing
 //   75 report_state   {node u64}{index u64}{version u64}{kept: low u64, high u64}{stored: the same}
 //   76 load_at_most   {bytes u64}{a command of a type below 68, or 69 or 73: the rest}
+//   77 begin_move     {group u32}{groups u32}{to u32}{count u32} and count times {slot u32}
+//   78 cancel_move    {move u64}
+//   79 freeze_move    {move u64}
+//   80 expect_slots   {group u32}{groups u32}{from u32}{move u64}{count u32} and count times
+//                     {slot u32}{epoch u64}
+//   81 import_keys    {from u32}{move u64}{count u32} and count times {flags u8: bit 0 it exists,
+//                     bit 1 ttl, bit 2 token}{key}, with bit 0 {create revision u64}
+//                     {mod revision u64}{version u64}{value}, with bit 1 {ttl i64}, with bit 2
+//                     {token u64}
+//   82 take_slots     {from u32}{move u64}{revision u64}
+//   83 leave_slots    {move u64}
+//   84 drop_keys      {other u32}{move u64}{keys}
+//   85 forget_slots   {move u64}
 // where {key}, {value}, {from}, {prefix}, {name} are {length u32}{bytes}, and {keys} is {count u32}
 // and count times {key}. Numbers are big-endian, signed ones two's complement. Every byte is
 // accounted for: a command has exactly one encoding. fields() below says the same to the compiler.
@@ -251,6 +264,61 @@ void fields(Io& io, C& c, Tag<Once>) {
   io.carried(c.command);
 }
 
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<BeginMove>) {
+  io.number(c.group);
+  io.number(c.groups);
+  io.number(c.to);
+  io.slots(c.slots);
+  io.require(check_begin(c));
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<CancelMove>) {
+  io.number(c.move);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<FreezeMove>) {
+  io.number(c.move);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<ExpectSlots>) {
+  io.number(c.group);
+  io.number(c.groups);
+  io.number(c.from);
+  io.number(c.move);
+  io.slots(c.slots);
+  io.require(check_expect(c));
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<ImportKeys>) {
+  io.number(c.from);
+  io.number(c.move);
+  io.moved(c.keys);
+  io.require(check_import(c));
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<TakeSlots>) {
+  io.number(c.from);
+  io.number(c.move);
+  io.number(c.revision);
+  io.require(check_revision(c.revision));
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<LeaveSlots>) {
+  io.number(c.move);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<DropKeys>) {
+  io.number(c.other);
+  io.number(c.move);
+  io.keys(c.keys);
+  io.require(check_ascending(c.keys));
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<ForgetSlots>) {
+  io.number(c.move);
+}
+
 template <class C>
 Result<std::string> encode(const C& command) {
   Writer writer(type_of(Tag<C>()));
@@ -413,6 +481,15 @@ Result<Command> decode_command(std::string_view bytes) {
     case type_of(Tag<LoadAtMost>()): return decode<LoadAtMost, Command>(in);
     case type_of(Tag<CompareState>()): return decode<CompareState, Command>(in);
     case type_of(Tag<ReportState>()): return decode<ReportState, Command>(in);
+    case type_of(Tag<BeginMove>()): return decode<BeginMove, Command>(in);
+    case type_of(Tag<CancelMove>()): return decode<CancelMove, Command>(in);
+    case type_of(Tag<FreezeMove>()): return decode<FreezeMove, Command>(in);
+    case type_of(Tag<ExpectSlots>()): return decode<ExpectSlots, Command>(in);
+    case type_of(Tag<ImportKeys>()): return decode<ImportKeys, Command>(in);
+    case type_of(Tag<TakeSlots>()): return decode<TakeSlots, Command>(in);
+    case type_of(Tag<LeaveSlots>()): return decode<LeaveSlots, Command>(in);
+    case type_of(Tag<DropKeys>()): return decode<DropKeys, Command>(in);
+    case type_of(Tag<ForgetSlots>()): return decode<ForgetSlots, Command>(in);
     default: break;
   }
   auto operation = decode_operation(type.value(), in);

@@ -7,6 +7,7 @@
 #include <leasehold/kv/comparison.h>
 #include <leasehold/kv/operation.h>
 #include <leasehold/kv/reply.h>
+#include <leasehold/kv/slot_commands.h>
 #include <leasehold/kv/users.h>
 #include <leasehold/raft/types.h>
 #include <leasehold/replica/session_table.h>
@@ -155,7 +156,8 @@ using Command =
                  RenewNamed, Get, Exists, MGet, StrLen, GetRange, Size, LeaseInfo, LeaseList,
                  KeyLease, Transaction, OpenSession, CloseSession, TouchSession, ExpireSession,
                  Once, ExpireLeases, SetUser, DelUsers, ActAs, LoadAtMost, CompareState,
-                 ReportState>;
+                 ReportState, BeginMove, CancelMove, FreezeMove, ExpectSlots, ImportKeys, TakeSlots,
+                 LeaveSlots, DropKeys, ForgetSlots>;
 
 /// Errors: invalid_argument when a limit is broken; the message names it.
 Result<Bytes> encode_command(const Command& command);

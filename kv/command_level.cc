@@ -19,7 +19,8 @@ struct LevelNeeded {
   template <class C>
   raft::FeatureLevel operator()(const C&) const {
     return kIsOneOf<C, WithNamedLease, RenewNamed, SetUser, DelUsers, ActAs, CompareState,
-                    ReportState, LoadAtMost>
+                    ReportState, LoadAtMost, BeginMove, CancelMove, FreezeMove, ExpectSlots,
+                    ImportKeys, TakeSlots, LeaveSlots, DropKeys, ForgetSlots>
                ? raft::kSettingsLevel
                : raft::kOldestLevel;
   }

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace leasehold::kv {
 
@@ -105,6 +106,30 @@ inline Result<void> check_user_count(std::size_t count) {
   if (count > 0 && count <= kUsersMax) return {};
   return limit_error("the number of users in a command", count, kUsersMax);
 }
+
+// The flags of a moved key.
+inline constexpr std::uint8_t kMovedExistsFlag = 1;
+inline constexpr std::uint8_t kMovedTtlFlag = 2;
+inline constexpr std::uint8_t kMovedTokenFlag = 4;
+inline constexpr std::uint8_t kMovedFlags = 7;
+
+inline Result<void> check_slot_count(std::size_t count) {
+  if (count > 0 && count <= kCommandSlotsMax) return {};
+  return limit_error("the number of slots in a command", count, kCommandSlotsMax);
+}
+
+/// Of all revisions that one group learns from another: no sum with what follows overflows.
+inline constexpr std::uint64_t kMovedRevisionMax = std::uint64_t{1} << 62U;
+
+inline Result<void> check_revision(std::uint64_t revision) {
+  if (revision <= kMovedRevisionMax) return {};
+  return limit_error("a revision", revision, kMovedRevisionMax);
+}
+
+Result<void> check_begin(const BeginMove& begin);
+Result<void> check_expect(const ExpectSlots& expect);
+Result<void> check_import(const ImportKeys& import);
+Result<void> check_ascending(const std::vector<std::string_view>& keys);
 
 /// The command inside Once is checked when it is evaluated, except for this: its format is known,
 /// and it is not a command of sessions.

@@ -167,6 +167,38 @@ class Reader {
     rules = in_.take_rest();
     note(check_rules(rules));
   }
+  void slots(std::vector<std::uint32_t>& slots) {
+    slots.resize(count(4, check_slot_count));
+    for (std::uint32_t& one : slots) number(one);
+  }
+  void slots(std::vector<ExpectedSlot>& slots) {
+    slots.resize(count(12, check_slot_count));
+    for (ExpectedSlot& one : slots) {
+      number(one.slot);
+      number(one.epoch);
+    }
+  }
+  void moved(std::vector<MovedKey>& keys) {
+    keys.resize(count(5, check_count));
+    for (MovedKey& one : keys) {
+      const std::uint8_t flags = in_.u8();
+      if ((flags & ~kMovedFlags) != 0) return note(malformed("command: unknown flags"));
+      one.exists = (flags & kMovedExistsFlag) != 0;
+      key(one.key);
+      if (one.exists) {
+        number(one.create_revision);
+        number(one.mod_revision);
+        number(one.version);
+        value(one.value);
+      }
+      if ((flags & kMovedTtlFlag) != 0) number(one.ttl.emplace());
+      if ((flags & kMovedTokenFlag) == 0) continue;
+      number(one.token);
+      // None is said by the flag alone.
+      if (one.token == grant::FencingToken(0)) note(malformed("command: an invalid token"));
+    }
+  }
+  void require(const Result<void>& checked) { note(checked); }
   /// What the command's bytes amount to once every field has been read.
   Result<void> finish() const {
     if (!in_.at_end()) return malformed("command: its length does not fit its fields");

@@ -124,5 +124,32 @@ constexpr std::uint8_t type_of(Tag<ReportState>) {
 constexpr std::uint8_t type_of(Tag<LoadAtMost>) {
   return 76;
 }
+constexpr std::uint8_t type_of(Tag<BeginMove>) {
+  return 77;
+}
+constexpr std::uint8_t type_of(Tag<CancelMove>) {
+  return 78;
+}
+constexpr std::uint8_t type_of(Tag<FreezeMove>) {
+  return 79;
+}
+constexpr std::uint8_t type_of(Tag<ExpectSlots>) {
+  return 80;
+}
+constexpr std::uint8_t type_of(Tag<ImportKeys>) {
+  return 81;
+}
+constexpr std::uint8_t type_of(Tag<TakeSlots>) {
+  return 82;
+}
+constexpr std::uint8_t type_of(Tag<LeaveSlots>) {
+  return 83;
+}
+constexpr std::uint8_t type_of(Tag<DropKeys>) {
+  return 84;
+}
+constexpr std::uint8_t type_of(Tag<ForgetSlots>) {
+  return 85;
+}
 
 }  // namespace leasehold::kv

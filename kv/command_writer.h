@@ -148,6 +148,37 @@ class Writer {
     note(check_rules(rules));
     to_.bytes(rules);
   }
+  void slots(const std::vector<std::uint32_t>& slots) {
+    to_.u32(static_cast<std::uint32_t>(slots.size()));
+    for (const std::uint32_t slot : slots) to_.u32(slot);
+  }
+  void slots(const std::vector<ExpectedSlot>& slots) {
+    to_.u32(static_cast<std::uint32_t>(slots.size()));
+    for (const ExpectedSlot& one : slots) {
+      number(one.slot);
+      number(one.epoch);
+    }
+  }
+  void moved(const std::vector<MovedKey>& keys) {
+    note(check_count(keys.size()));
+    to_.u32(static_cast<std::uint32_t>(keys.size()));
+    for (const MovedKey& one : keys) {
+      const bool token = one.token != grant::FencingToken(0);
+      const unsigned flags = (one.exists ? kMovedExistsFlag : 0U) | (one.ttl ? kMovedTtlFlag : 0U) |
+                             (token ? kMovedTokenFlag : 0U);
+      to_.u8(static_cast<std::uint8_t>(flags));
+      key(one.key);
+      if (one.exists) {
+        number(one.create_revision);
+        number(one.mod_revision);
+        number(one.version);
+        value(one.value);
+      }
+      if (one.ttl) number(*one.ttl);
+      if (token) number(one.token);
+    }
+  }
+  void require(const Result<void>& checked) { note(checked); }
   Result<std::string> finish() {
     if (problem_) return *problem_;
     if (out_.size() > kCommandBytesMax) {

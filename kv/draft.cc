@@ -8,7 +8,29 @@
 
 namespace leasehold::kv {
 
+bool Draft::is_here(std::string_view key) {
+  if (slots_ == nullptr || slots_->serves_key(key)) return true;
+  not_here_ = slot_of(key);
+  return false;
+}
+
+std::optional<ErrorReply> Draft::not_here() const {
+  if (!not_here_) return std::nullopt;
+  return ErrorReply{ErrorKind::moved, fmt::format("slot {} is not of this group now; nothing was "
+                                                  "done, ask the group that has it",
+                                                  *not_here_)};
+}
+
+bool Draft::expire(const SeenLease& seen) {
+  if (slots_ != nullptr && grant::is_of_key(seen.id)) {
+    const auto* const keys = leases().keys(seen.id);
+    if (keys != nullptr && !keys->empty() && !slots_->serves_key(*keys->begin())) return false;
+  }
+  return erase_ended(leases().expire(seen.id, seen.stamp), EventKind::expired, seen.id);
+}
+
 Result<std::optional<Value>> Draft::load(std::string_view key) {
+  if (!is_here(key)) return Error{ErrorCode::invalid_argument, "the key is of another group"};
   if (!changes_.empty()) {
     const auto changed = changes_.find(key);
     if (changed != changes_.end()) return changed->second.value;

@@ -22,14 +22,19 @@ class Draft {
   static constexpr std::size_t kKeptBytesMax = kReplyBytesMax;
 
   Draft(Backend& backend, Counters& counters)
-      : backend_(backend), counters_(counters), keys_(counters.keys) {}
+      : backend_(backend), counters_(counters), slots_(backend.slots()), keys_(counters.keys) {}
   ~Draft() {
     if (leases_ != nullptr) leases_->roll_back();
   }
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
 
+  /// It fails if the key's slot is not here.
   Result<std::optional<Value>> load(std::string_view key);
+  /// Whether this group has the slot of the key, or of a lease's name; if not, the reply has to be
+  /// not_here().
+  bool is_here(std::string_view key);
+  std::optional<ErrorReply> not_here() const;
   /// For a command that may name one key thousands of times: load() asks the backend once, as long
   /// as the values have at most kKeptBytesMax bytes together.
   void keep_loaded() { keeps_loaded_ = true; }
@@ -77,9 +82,8 @@ class Draft {
   bool revoke(grant::LeaseId id) {
     return !grant::is_of_key(id) && erase_ended(leases().end(id), EventKind::revoked, id);
   }
-  bool expire(const SeenLease& seen) {
-    return erase_ended(leases().expire(seen.id, seen.stamp), EventKind::expired, seen.id);
-  }
+  /// A key whose slot is not here stays: it is as it is copied, or nobody's.
+  bool expire(const SeenLease& seen);
   /// Why this number of keys cannot get leases of their own; none: they can.
   std::optional<ErrorReply> cannot_time(std::size_t keys);
   /// Writes a key that lives for `ttl` from now on; if its time is already over, the key is
@@ -116,6 +120,8 @@ class Draft {
 
   Backend& backend_;
   Counters& counters_;
+  const Slots* const slots_;               ///< null: all keys are here
+  std::optional<std::uint32_t> not_here_;  ///< the slot that is not
   std::uint64_t keys_;
   std::size_t written_bytes_ = 0;
   bool keeps_loaded_ = false;

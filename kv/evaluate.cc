@@ -2,6 +2,7 @@
 // it that a command that comes twice is run once.
 #include <leasehold/base/assert.h>
 #include <leasehold/kv/evaluate.h>
+#include <leasehold/kv/evaluate_slots.h>
 #include <leasehold/kv/query.h>
 #include <leasehold/kv/run.h>
 
@@ -170,6 +171,7 @@ class Evaluation {
     draft.set_cause(cause_of(command));
     const auto reply = run(command, draft);
     if (draft.loads_too_much()) return loads_too_much();
+    if (auto why = draft.not_here()) return encode_reply(*std::move(why));
     if (!reply) return reply.error();
     // An error reply says that nothing was done.
     if (!std::holds_alternative<ErrorReply>(reply.value())) draft.commit();
@@ -285,6 +287,24 @@ class Evaluation {
     if (count > 0) raise_revision();
     return encode_reply(integer(count));
   }
+  template <class C>
+  Result<Bytes> move_slots(const C& command) {
+    Slots* const slots = backend_.slots();
+    if (slots == nullptr) return refused(ErrorKind::moved, "this state has no slots that move");
+    const auto reply = run(command, SlotDraft{backend_, *slots, counters_});
+    if (!reply) return reply.error();
+    return encode_reply(reply.value());
+  }
+  Result<Bytes> reply_to(const BeginMove& command) { return move_slots(command); }
+  Result<Bytes> reply_to(const CancelMove& command) { return move_slots(command); }
+  Result<Bytes> reply_to(const FreezeMove& command) { return move_slots(command); }
+  Result<Bytes> reply_to(const ExpectSlots& command) { return move_slots(command); }
+  Result<Bytes> reply_to(const ImportKeys& command) { return move_slots(command); }
+  Result<Bytes> reply_to(const TakeSlots& command) { return move_slots(command); }
+  Result<Bytes> reply_to(const LeaveSlots& command) { return move_slots(command); }
+  Result<Bytes> reply_to(const DropKeys& command) { return move_slots(command); }
+  Result<Bytes> reply_to(const ForgetSlots& command) { return move_slots(command); }
+
   /// For what no watcher sees.
   void raise_revision() {
     Revision told;

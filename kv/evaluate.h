@@ -5,6 +5,7 @@
 #include <leasehold/kv/comparison.h>
 #include <leasehold/kv/events.h>
 #include <leasehold/kv/sessions.h>
+#include <leasehold/kv/slots.h>
 #include <leasehold/kv/store.h>
 #include <leasehold/kv/users.h>
 
@@ -35,6 +36,11 @@ class Backend {
   virtual grant::LeaseTable& leases() = 0;
   /// Changes are shown at once. The implementation keeps what they changed.
   virtual Users& users() = 0;
+  /// Null: the state is of no group that shares slots with others. Changes are shown at once. The
+  /// implementation keeps what they changed.
+  virtual Slots* slots() { return nullptr; }
+  /// No command has a revision from the newest one to this one, which is above it.
+  virtual void skip_to(std::uint64_t /*revision*/) {}
   /// After the command the implementation notes its sum, if it keeps one.
   virtual void compare() {}
   virtual void hear(const StateReport& /*report*/) {}

@@ -101,6 +101,10 @@ Bytes renewed(grant::LeaseId id, Draft& draft) {
 }  // namespace
 
 Result<Reply> run(const GrantLease& grant, Draft& draft) {
+  // Two groups would each give the name to somebody.
+  if (!grant.name.empty() && !draft.is_here(grant.name)) {
+    return Error{ErrorCode::invalid_argument, "the name is of another group"};
+  }
   const auto granted =
       draft.grant({grant.id, grant.name, grant.holder, grant.ttl, grant.terms, grant.asked_at_ms});
   if (granted.verdict != grant::LeaseTable::Verdict::granted) {

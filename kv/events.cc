@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 namespace leasehold::kv {
@@ -112,7 +113,8 @@ char* EventHistory::room_for(std::size_t bytes) {
 }
 
 void EventHistory::stage(const Revision& revision) {
-  LEASEHOLD_ASSERT(revision.number == head_.load(std::memory_order_relaxed) + 1 + staged_.size());
+  const std::uint64_t before = skips_to_.value_or(head_.load(std::memory_order_relaxed));
+  LEASEHOLD_ASSERT(revision.number == before + 1 + staged_.size());
   Place place;
   place.bytes = sizeof(Place);
   place.events = static_cast<std::uint32_t>(revision.events.size());
@@ -148,10 +150,16 @@ void EventHistory::stage(const Revision& revision) {
   staged_.push_back(std::move(place));
 }
 
+void EventHistory::skip_to(std::uint64_t revision) {
+  staged_.clear();
+  skips_to_ = revision;
+}
+
 void EventHistory::publish() {
-  if (staged_.empty()) return;
+  if (staged_.empty() && !skips_to_) return;
   {
     const std::lock_guard lock(mutex_);
+    if (skips_to_) forget_all(*std::exchange(skips_to_, std::nullopt));
     for (Place& place : staged_) {
       events_ += place.events;
       bytes_ += place.bytes;
@@ -172,16 +180,21 @@ void EventHistory::publish() {
 
 void EventHistory::unstage() {
   staged_.clear();
+  skips_to_.reset();
+}
+
+void EventHistory::forget_all(std::uint64_t head) {
+  places_.clear();
+  events_ = 0;
+  bytes_ = 0;
+  head_.store(head, std::memory_order_release);
 }
 
 void EventHistory::restart(std::uint64_t revision) {
   LEASEHOLD_ASSERT(staged_.empty());
   {
     const std::lock_guard lock(mutex_);
-    places_.clear();
-    events_ = 0;
-    bytes_ = 0;
-    head_.store(revision, std::memory_order_release);
+    forget_all(revision);
   }
   tell();
 }

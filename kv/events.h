@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -124,6 +125,9 @@ class EventHistory {
   void publish();
   /// Forgets the staged revisions.
   void unstage();
+  /// Nothing has a revision from the staged ones to this one, which is above them: what was before
+  /// is forgotten with the next publish().
+  void skip_to(std::uint64_t revision);
   /// Another state, of this revision, has replaced the store: nothing before it is known.
   void restart(std::uint64_t revision);
 
@@ -145,12 +149,15 @@ class EventHistory {
   char* room_for(std::size_t bytes);
   static Revision decode(std::uint64_t number, const Place& place);
   void tell() const;
+  /// The caller holds mutex_.
+  void forget_all(std::uint64_t head);
 
   const Limits limits_;
   const std::size_t chunk_bytes_;
   // Used by the thread of apply().
   std::shared_ptr<Chunk> chunk_;  ///< that is being filled
   std::vector<Place> staged_;
+  std::optional<std::uint64_t> skips_to_;  ///< the staged ones follow this one
 
   mutable std::mutex mutex_;
   /// Invariant: those of consecutive revisions, and the last one is the head's.

@@ -7,6 +7,7 @@
 #include <leasehold/kv/format_errors.h>
 #include <leasehold/kv/lease_record.h>
 #include <leasehold/kv/memory_store.h>
+#include <leasehold/kv/memory_tables.h>
 
 #include <algorithm>
 #include <array>
@@ -25,8 +26,10 @@ namespace {
 /// All of them are locked at once for a scan; the thread sanitizer follows fewer than 64 locks.
 constexpr std::size_t kShards = 32;
 constexpr std::string_view kMemoryMagic("LHMEMS\r\n", 8);
-constexpr std::uint8_t kMemoryFormat = 4;
-/// Before there were users; still written when there are none.
+constexpr std::uint8_t kMemoryFormat = 5;
+/// Before slots moved; still written when none has.
+constexpr std::uint8_t kMemoryFormatWithoutSlots = 4;
+/// Before there were users; still written when there are neither.
 constexpr std::uint8_t kMemoryFormatWithoutUsers = 3;
 /// Before there were leases.
 constexpr std::uint8_t kMemoryFormatWithoutLeases = 2;
@@ -53,33 +56,10 @@ struct Change {
   std::optional<Value> value;
 };
 
-/// Nothing if there are no users.
-void put_users(std::string& out, const Users& users) {
-  if (users.size() == 0) return;
-  BigWriter to(out);
-  to.u32(static_cast<std::uint32_t>(users.size()));
-  for (const auto& [name, user] : *users.list()) {
-    to.sized(name);
-    to.u64(user->version);
-    to.u64(user->created);
-    to.sized(user->rules);
-  }
-}
-
-/// Errors: corrupted.
-Result<UserMap> take_users(BigReader& in) {
-  UserMap users;
-  const std::uint32_t count = in.u32();
-  for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
-    std::string name(in.sized());
-    User user;
-    user.version = in.u64();
-    user.created = in.u64();
-    user.rules = in.sized();
-    users.insert_or_assign(std::move(name), std::make_shared<const User>(std::move(user)));
-  }
-  if (in.ok() && users.size() == count && count > 0) return users;
-  return Error{ErrorCode::corrupted, "the table of users is damaged"};
+/// Of a snapshot: the oldest one that has what there is.
+std::uint8_t format_for(const Users& users, const Slots& slots) {
+  if (!slots.all().empty()) return kMemoryFormat;
+  return users.size() > 0 ? kMemoryFormatWithoutSlots : kMemoryFormatWithoutUsers;
 }
 
 /// A snapshot that is a string.
@@ -130,6 +110,8 @@ class MemoryStore::Impl final : public Backend {
   std::size_t fence_count() override { return fences_.size(); }
   grant::LeaseTable& leases() override { return leases_.begin_step(); }
   Users& users() override { return users_; }
+  Slots* slots() override { return &slots_; }
+  void skip_to(std::uint64_t revision) override { events_.skip_to(revision); }
   void tell(const Revision& revision) override { events_.stage(revision); }
 
   Bytes run(const replica::Command& command) {
@@ -158,6 +140,7 @@ class MemoryStore::Impl final : public Backend {
   Leases leases_;
   EventHistory events_;
   Users users_;
+  Slots slots_;
   /// Held by a thread while values and numbers must not change.
   std::mutex applying_;
 
@@ -275,7 +258,9 @@ class MemoryStore::Impl final : public Backend {
 // {magic 8}{format u8}{applied u64}{revision u64}{keys u64}, then each key, ascending:
 // {key: length u32, bytes}{create u64}{mod u64}{version u64}{lease u64}{value: length u32, bytes}
 // and {fences: count u32, and each {key}{token u64}, ascending}{leases: lease_record.cc}
-// and in format 4 {users: count u32, and each {name}{version u64}{created u64}{rules}, ascending}
+// and from format 4 on {users: count u32, and each {name}{version u64}{created u64}{rules},
+// ascending}, and in format 5 {slots: count u32, and each
+// {slot u32}{phase u8}{epoch u64}{other u32}{move u64}{keys u64}, ascending}
 // {the table of sessions: the rest}
 std::string MemoryStore::Impl::encode() const {
   std::vector<std::pair<std::string_view, const Value*>> all;
@@ -285,7 +270,8 @@ std::string MemoryStore::Impl::encode() const {
   std::sort(all.begin(), all.end());
   std::string out(kMemoryMagic);
   BigWriter to(out);
-  to.u8(users_.size() == 0 ? kMemoryFormatWithoutUsers : kMemoryFormat);
+  const std::uint8_t format = format_for(users_, slots_);
+  to.u8(format);
   to.u64(applied_.load());
   to.u64(revision_.load());
   to.u64(all.size());
@@ -303,7 +289,8 @@ std::string MemoryStore::Impl::encode() const {
     to.u64(token.value());
   }
   put_leases(out, leases_.table());
-  put_users(out, users_);
+  if (format >= kMemoryFormatWithoutSlots) put_users(out, users_);
+  if (format >= kMemoryFormat) put_slots(out, slots_.all());
   out.append(sessions_.table().encode_all().view());
   return out;
 }
@@ -315,9 +302,9 @@ Result<void> MemoryStore::Impl::install(std::string_view bytes, raft::Index last
     return Error{ErrorCode::corrupted, "this is no snapshot of a store in memory"};
   }
   const unsigned format = in.u8();
-  const bool with_leases = format == kMemoryFormat || format == kMemoryFormatWithoutUsers;
-  if (in.ok() && !with_leases && format != kMemoryFormatWithoutLeases)
-    return kv::unsupported("the snapshot has", format, kMemoryFormat);
+  const bool known = format >= kMemoryFormatWithoutLeases && format <= kMemoryFormat;
+  const bool with_leases = format >= kMemoryFormatWithoutUsers;
+  if (in.ok() && !known) return kv::unsupported("the snapshot has", format, kMemoryFormat);
   const std::uint64_t applied = in.u64();
   const std::uint64_t revision = in.u64();
   const std::uint64_t keys = in.u64();
@@ -349,8 +336,10 @@ Result<void> MemoryStore::Impl::install(std::string_view bytes, raft::Index last
     if (!taken) return damaged;
     leases = std::move(taken).value();
   }
-  auto users = format == kMemoryFormat ? take_users(in) : Result<UserMap>(UserMap());
+  auto users = format >= kMemoryFormatWithoutSlots ? take_users(in) : Result<UserMap>(UserMap());
   if (!users) return damaged;
+  auto slots = format >= kMemoryFormat ? take_slots(in) : Result<SlotMap>(SlotMap());
+  if (!slots) return damaged;
   auto sessions = replica::SessionTable::decode_all(in.take_rest());
   if (!sessions) return damaged;
   const Locked locked(*this, std::bitset<kShards>().set());
@@ -358,6 +347,7 @@ Result<void> MemoryStore::Impl::install(std::string_view bytes, raft::Index last
   sessions_.replace(std::move(sessions).value());
   leases_.replace(std::move(leases));
   users_.replace(std::move(users).value());
+  slots_.replace(std::move(slots).value());
   fences_ = std::move(fences);
   fence_count_.store(fences_.size(), std::memory_order_release);
   revision_.store(revision, std::memory_order_release);
@@ -408,6 +398,7 @@ std::vector<Bytes> MemoryStore::apply(const std::vector<replica::Command>& comma
   impl_->sessions_.saved();
   impl_->leases_.saved();
   impl_->users_.saved();
+  impl_->slots_.saved();
   impl_->applied_.store(last.value(), std::memory_order_release);
   return replies;
 }
@@ -465,6 +456,9 @@ const EventHistory& MemoryStore::events() const {
 }
 const Users& MemoryStore::users() const {
   return impl_->users_;
+}
+const Slots& MemoryStore::slots() const {
+  return impl_->slots_;
 }
 
 std::uint64_t MemoryStore::size() const {

@@ -7,6 +7,7 @@
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/events.h>
 #include <leasehold/kv/leases.h>
+#include <leasehold/kv/slots.h>
 #include <leasehold/kv/users.h>
 #include <leasehold/raft/types.h>
 #include <leasehold/replica/session_table.h>
@@ -119,6 +120,9 @@ class Store : public replica::StateMachine {
   virtual const EventHistory& events() const = 0;
   /// The users of the client port. They may be ahead of reads.
   virtual const Users& users() const = 0;
+  /// Which slots this group has. Reads do not ask: the keys of a slot that is not here are found,
+  /// too. They may be ahead of reads.
+  virtual const Slots& slots() const = 0;
   /// How many keys exist. After a failure: the last count.
   virtual std::uint64_t size() const = 0;
   /// How many keys, also deleted ones, were written with a token: what is kept of them is never

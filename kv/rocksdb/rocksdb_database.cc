@@ -5,6 +5,7 @@
 #include <leasehold/kv/rocksdb/rocksdb_leases.h>
 #include <leasehold/kv/rocksdb/rocksdb_record.h>
 #include <leasehold/kv/rocksdb/rocksdb_sessions.h>
+#include <leasehold/kv/rocksdb/rocksdb_slots.h>
 #include <leasehold/kv/rocksdb/rocksdb_sum.h>
 #include <leasehold/kv/rocksdb/rocksdb_users.h>
 
@@ -143,6 +144,9 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, bool c
   auto users = read_users(*db);
   if (!users) return users.error();
   database->users_ = std::move(users).value();
+  auto slots = read_slots(*db);
+  if (!slots) return slots.error();
+  database->moved_slots_ = std::move(slots).value();
   // There is no write-ahead log: everything in the database was flushed.
   database->applied_ = counters.value().applied;
   database->durable_ = counters.value().applied;

@@ -5,6 +5,7 @@
 #include <leasehold/base/result.h>
 #include <leasehold/kv/leases.h>
 #include <leasehold/kv/sessions.h>
+#include <leasehold/kv/slots.h>
 #include <leasehold/kv/state_sum.h>
 #include <leasehold/kv/users.h>
 #include <leasehold/raft/types.h>
@@ -83,6 +84,7 @@ class Database {
   Sessions sessions_;
   Leases leases_;
   UserMap users_;  ///< as open() found them
+  SlotMap moved_slots_;  ///< as open() found them
   StateSum sum_;   ///< of the records; of the thread of apply()
   /// Why the database is not served any more; empty: it is.
   std::string distrust_;

@@ -35,6 +35,8 @@ inline constexpr std::string_view kUserSpace("\0\12", 2);
 /// The sum of the records, and why the database is not served any more.
 inline constexpr std::string_view kSumKey("\0\13", 2);
 inline constexpr std::string_view kDistrustKey("\0\14", 2);
+/// That of every slot that a move has concerned; its number follows, in two bytes.
+inline constexpr std::string_view kSlotSpace("\0\15", 2);
 /// The first byte of every key of data; its space is the last one of the database.
 inline constexpr char kDataSpace = 1;
 

@@ -185,6 +185,7 @@ void RocksdbStore::Impl::take_over(std::unique_ptr<Database> database) {
   }
   events_.restart(live().revision_.load());
   users_.replace(std::exchange(live().users_, {}));
+  slots_.replace(std::exchange(live().moved_slots_, {}));
   if (old == nullptr) return;
   // As long as the longest read: none of them blocks on anything but the disk.
   while (!old->read_by_nobody()) std::this_thread::yield();
@@ -275,6 +276,9 @@ const EventHistory& RocksdbStore::events() const {
 }
 const Users& RocksdbStore::users() const {
   return impl_->users_seen();
+}
+const Slots& RocksdbStore::slots() const {
+  return impl_->slots_seen();
 }
 std::uint64_t RocksdbStore::size() const {
   return impl_->live().keys_.load(std::memory_order_acquire);

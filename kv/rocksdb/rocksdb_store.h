@@ -92,6 +92,7 @@ class RocksdbStore final : public Store {
   Result<LeaseChanges> lease_changes(std::uint64_t cursor) const override;
   const EventHistory& events() const override;
   const Users& users() const override;
+  const Slots& slots() const override;
   std::uint64_t size() const override;
   std::uint64_t fences() const override;
   std::uint64_t revision() const override;

@@ -71,6 +71,7 @@ class RocksdbStore::Impl final : private Backend {
 
   const EventHistory& events() const { return events_; }
   const Users& users_seen() const { return users_; }
+  const Slots& slots_seen() const { return slots_; }
   /// Its numbers belong together, and may be read without a pin: the object is never destroyed
   /// before the store.
   Database& live() const { return *live_.load(std::memory_order_acquire); }
@@ -85,6 +86,8 @@ class RocksdbStore::Impl final : private Backend {
   std::size_t fence_count() override { return live().fences_.load(); }
   grant::LeaseTable& leases() override { return live().leases_.begin_step(); }
   Users& users() override { return users_; }
+  Slots* slots() override { return &slots_; }
+  void skip_to(std::uint64_t revision) override { events_.skip_to(revision); }
   void tell(const Revision& revision) override { events_.stage(revision); }
   void compare() override { compare_ = true; }
   void hear(const StateReport& report) override { comparison_.hear(report); }
@@ -151,6 +154,7 @@ class RocksdbStore::Impl final : private Backend {
   std::atomic<bool> waits_{false};  ///< there is one
   EventHistory events_;
   Users users_;
+  Slots slots_;
 
   std::atomic<bool> interrupted_{false};
   std::mutex full_mutex_;

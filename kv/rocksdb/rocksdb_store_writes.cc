@@ -6,6 +6,7 @@
 #include <leasehold/kv/rocksdb/rocksdb_record.h>
 #include <leasehold/kv/rocksdb/rocksdb_rows.h>
 #include <leasehold/kv/rocksdb/rocksdb_sessions.h>
+#include <leasehold/kv/rocksdb/rocksdb_slots.h>
 #include <leasehold/kv/rocksdb/rocksdb_store_impl.h>
 #include <leasehold/kv/rocksdb/rocksdb_uncounted.h>
 #include <leasehold/kv/rocksdb/rocksdb_users.h>
@@ -166,6 +167,7 @@ Result<void> RocksdbStore::Impl::write_changes(const Counters& counters, raft::I
   put_sessions(database.sessions_, batch);
   put_leases(database.leases_, batch);
   put_users(users_, batch);
+  put_slots(slots_, batch);
   for (const auto& [key, token] : fences_) kv::put_fence(key, token, batch);
   auto sum = sum_after(database.sum_, batch, database.db());
   if (!sum) return sum.error();
@@ -187,6 +189,7 @@ Result<void> RocksdbStore::Impl::write_changes(const Counters& counters, raft::I
   database.sessions_.saved();
   database.leases_.saved();
   users_.saved();
+  slots_.saved();
   events_.publish();
   return {};
 }

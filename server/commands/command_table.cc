@@ -72,7 +72,7 @@ constexpr CommandSpec in_each_group(CommandSpec spec) {
 
 constexpr CommandSpec in_group(CommandSpec spec,
                                std::size_t (*group_of)(const ServerState&, const Arguments&,
-                                                       std::size_t)) {
+                                                       const ServedGroups&)) {
   spec.group_of = group_of;
   return spec;
 }

@@ -116,8 +116,10 @@ void run_wait(Session& session, const Arguments& args, std::string& out);
 
 // commands_cluster.cc
 void scan_slot(StoreReader& reader, const Arguments& args, std::string& out);
-std::size_t group_of_slot(const ServerState& state, const Arguments& args, std::size_t groups);
-std::size_t group_of_cursor(const ServerState& state, const Arguments& args, std::size_t groups);
+std::size_t group_of_slot(const ServerState& state, const Arguments& args,
+                          const ServedGroups& groups);
+std::size_t group_of_cursor(const ServerState& state, const Arguments& args,
+                            const ServedGroups& groups);
 void run_cluster_info(Session& session, const Arguments& args, std::string& out);
 void run_cluster_keyslot(Session& session, const Arguments& args, std::string& out);
 void run_cluster_myid(Session& session, const Arguments& args, std::string& out);

@@ -107,25 +107,41 @@ struct Range {
   std::vector<ClusterNode> nodes;
 };
 
-/// Without those that nobody serves as far as this node knows.
+/// What the node knows about all groups.
+struct Layout {
+  const std::vector<node::NodeStatus>& statuses;
+  const ServedGroups& groups;
+  const ServerState& state;
+};
+
+/// In the order of the slots, without those that nobody serves as far as this node knows.
 using Ranges = std::vector<Range>;
-Ranges ranges_of(const std::vector<node::NodeStatus>& groups, const ServerState& state) {
+Ranges ranges_of(const Layout& layout) {
+  std::vector<std::vector<ClusterNode>> nodes;
+  for (const node::NodeStatus& status : layout.statuses) {
+    nodes.push_back(serving_nodes(status, layout.state));
+  }
   Ranges ranges;
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    Range range{ServedGroups::first_slot(i, groups.size()),
-                ServedGroups::first_slot(i + 1, groups.size()) - 1, &groups[i],
-                serving_nodes(groups[i], state)};
-    if (!range.nodes.empty()) ranges.push_back(std::move(range));
+  for (std::uint32_t slot = 0; slot < kv::kSlots; ++slot) {
+    const std::size_t group = layout.groups.number_of_slot(slot);
+    if (nodes[group].empty()) continue;
+    const bool goes_on = !ranges.empty() && ranges.back().last + 1 == slot &&
+                         ranges.back().status == &layout.statuses[group];
+    if (goes_on) {
+      ranges.back().last = slot;
+    } else {
+      ranges.push_back({slot, slot, &layout.statuses[group], nodes[group]});
+    }
   }
   return ranges;
 }
 
-using FormatGroups = void (*)(const std::vector<node::NodeStatus>&, const ServerState&, Protocol,
-                              std::string&);
+using FormatGroups = void (*)(const Layout&, Protocol, std::string&);
 void with_groups(Session& session, FormatGroups format) {
-  session.with_statuses([format, protocol = session.protocol, &state = session.context().state](
+  session.with_statuses([format, protocol = session.protocol, &state = session.context().state,
+                         &groups = session.context().groups](
                             const std::vector<node::NodeStatus>& statuses, std::string& reply) {
-    format(statuses, state, protocol, reply);
+    format({statuses, groups, state}, protocol, reply);
   });
 }
 
@@ -137,9 +153,8 @@ void with_cluster(Session& session, Format format) {
   });
 }
 
-void format_slots(const std::vector<node::NodeStatus>& groups, const ServerState& state, Protocol,
-                  std::string& out) {
-  const Ranges ranges = ranges_of(groups, state);
+void format_slots(const Layout& layout, Protocol, std::string& out) {
+  const Ranges ranges = ranges_of(layout);
   append_array(out, ranges.size());
   for (const Range& range : ranges) {
     append_array(out, 2 + range.nodes.size());
@@ -149,9 +164,8 @@ void format_slots(const std::vector<node::NodeStatus>& groups, const ServerState
   }
 }
 
-void format_shards(const std::vector<node::NodeStatus>& groups, const ServerState& state,
-                   Protocol protocol, std::string& out) {
-  const Ranges ranges = ranges_of(groups, state);
+void format_shards(const Layout& layout, Protocol protocol, std::string& out) {
+  const Ranges ranges = ranges_of(layout);
   append_array(out, ranges.size());
   for (const Range& range : ranges) {
     append_map(out, 2, protocol);
@@ -168,11 +182,11 @@ void format_shards(const std::vector<node::NodeStatus>& groups, const ServerStat
 }
 
 /// Each node once: a master if it is that of any group, and else a replica of the first one's.
-void format_nodes(const std::vector<node::NodeStatus>& groups, const ServerState& state, Protocol,
-                  std::string& out) {
-  const Ranges ranges = ranges_of(groups, state);
+void format_nodes(const Layout& layout, Protocol, std::string& out) {
+  const Ranges ranges = ranges_of(layout);
+  const node::NodeStatus& home = layout.statuses.front();
   std::string text;
-  for (const ClusterNode& node : known_nodes(groups.front(), state)) {
+  for (const ClusterNode& node : known_nodes(home, layout.state)) {
     std::string slots;
     for (const Range& range : ranges) {
       if (range.nodes.front().name != node.name) continue;
@@ -184,31 +198,31 @@ void format_nodes(const std::vector<node::NodeStatus>& groups, const ServerState
     const std::string_view follows = leads || master.empty() ? "-" : master;
     fmt::format_to(std::back_inserter(text), "{} {}:{}@0 {}{} {} 0 0 {} {}{}\n", node.name,
                    node.host, node.port, node.self ? "myself," : "", leads ? "master" : "slave",
-                   follows, groups.front().term.value(),
+                   follows, home.term.value(),
                    node.connected || node.self ? "connected" : "disconnected", slots);
   }
   append_bulk(out, text);
 }
 
-void format_info(const std::vector<node::NodeStatus>& groups, const ServerState& state, Protocol,
-                 std::string& out) {
+void format_info(const Layout& layout, Protocol, std::string& out) {
+  const std::vector<node::NodeStatus>& groups = layout.statuses;
   std::uint32_t led = 0;
   std::set<raft::NodeId> leaders;
   std::uint64_t epoch = 0;
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    epoch = std::max(epoch, groups[i].term.value());
-    if (groups[i].leader == raft::kNobody) continue;
-    leaders.insert(groups[i].leader);
-    led +=
-        ServedGroups::first_slot(i + 1, groups.size()) - ServedGroups::first_slot(i, groups.size());
+  for (const node::NodeStatus& status : groups) {
+    epoch = std::max(epoch, status.term.value());
+    if (status.leader != raft::kNobody) leaders.insert(status.leader);
+  }
+  for (std::uint32_t slot = 0; slot < kv::kSlots; ++slot) {
+    if (groups[layout.groups.number_of_slot(slot)].leader != raft::kNobody) ++led;
   }
   append_bulk(
       out, fmt::format("cluster_enabled:1\r\ncluster_state:{}\r\ncluster_slots_assigned:16384\r\n"
                        "cluster_slots_ok:{}\r\ncluster_slots_pfail:0\r\ncluster_slots_fail:{}\r\n"
                        "cluster_known_nodes:{}\r\ncluster_size:{}\r\ncluster_current_epoch:{}\r\n"
                        "cluster_my_epoch:{}\r\n",
-                       led == kSlots ? "ok" : "fail", led, kSlots - led,
-                       known_nodes(groups.front(), state).size(),
+                       led == kv::kSlots ? "ok" : "fail", led, kv::kSlots - led,
+                       known_nodes(groups.front(), layout.state).size(),
                        std::max<std::size_t>(leaders.size(), 1), epoch, epoch));
 }
 
@@ -270,19 +284,19 @@ void run_cluster_myid(Session& session, const Arguments&, std::string&) {
 }
 
 void run_cluster_keyslot(Session&, const Arguments& args, std::string& out) {
-  append_integer(out, slot_of(args[2]));
+  append_integer(out, kv::slot_of(args[2]));
 }
 
 void scan_slot(StoreReader& reader, const Arguments& args, std::string& out) {
   const auto slot = parse_integer(args[2]);
-  if (!slot || *slot < 0 || *slot >= kSlots) return reader.refuse(out, "ERR Invalid slot");
+  if (!slot || *slot < 0 || *slot >= kv::kSlots) return reader.refuse(out, "ERR Invalid slot");
   std::int64_t in_slot = 0;
   std::size_t budget = kPatternStepsMax;
   std::string error;
   const Walked walked = walk_keys(
       reader.group.store,
       [&](const std::string& key) {
-        if (slot_of(key) == *slot && reader.may_show(key, budget)) ++in_slot;
+        if (kv::slot_of(key) == *slot && reader.may_show(key, budget)) ++in_slot;
         return budget > 0;
       },
       error);
@@ -293,10 +307,10 @@ void scan_slot(StoreReader& reader, const Arguments& args, std::string& out) {
                                  kWalkedKeysMax));
 }
 
-std::size_t group_of_slot(const ServerState&, const Arguments& args, std::size_t groups) {
+std::size_t group_of_slot(const ServerState&, const Arguments& args, const ServedGroups& groups) {
   const auto slot = parse_integer(args[2]);
-  if (!slot || *slot < 0 || *slot >= kSlots) return 0;  // it will be refused
-  return static_cast<std::size_t>(*slot) * groups / kSlots;
+  if (!slot || *slot < 0 || *slot >= kv::kSlots) return 0;  // it will be refused
+  return groups.number_of_slot(static_cast<std::uint32_t>(*slot));
 }
 
 void run_readonly(Session&, const Arguments&, std::string& out) {

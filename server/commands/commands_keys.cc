@@ -133,7 +133,7 @@ void scan_some(StoreReader& reader, const Arguments& args, std::string& out) {
   for (const std::string_view key : found) append_bulk(out, key);
 }
 
-std::size_t group_of_cursor(const ServerState& state, const Arguments& args, std::size_t) {
+std::size_t group_of_cursor(const ServerState& state, const Arguments& args, const ServedGroups&) {
   const auto cursor = parse_cursor(args[1]);
   const auto at = cursor && *cursor != 0 ? state.scan_cursors.find(*cursor) : std::nullopt;
   return at ? at->group : 0;  // one that is not known is refused

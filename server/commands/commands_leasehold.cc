@@ -236,24 +236,41 @@ void run_leasehold_read(Session& session, const Arguments& args, std::string& ou
   session.read(*spec, words, policy, out);
 }
 
+namespace {
+
+struct OwnSlots {
+  std::int64_t count = 0;
+  std::int64_t first = -1;  ///< with `last`: -1 without any
+  std::int64_t last = -1;
+};
+
+OwnSlots slots_of(const ServedGroups& groups, std::size_t group) {
+  OwnSlots own;
+  for (std::uint32_t slot = 0; slot < kv::kSlots; ++slot) {
+    if (groups.number_of_slot(slot) != group) continue;
+    if (own.count++ == 0) own.first = slot;
+    own.last = slot;
+  }
+  return own;
+}
+
+}  // namespace
+
 void run_leasehold_group(Session& session, const Arguments& args, std::string& out) {
   const std::vector<ServedGroup>& groups = session.context().groups.all();
   if (args.size() == 2) {
     const auto selected = static_cast<std::size_t>(&session.group() - groups.data());
-    const std::pair<const char*, std::size_t> rows[] = {
-        {"group", selected + 1},
-        {"groups", groups.size()},
-        {"first-slot", ServedGroups::first_slot(selected, groups.size())},
-        {"last-slot", ServedGroups::first_slot(selected + 1, groups.size()) - 1}};
-    append_map(out, std::size(rows), session.protocol);
-    for (const auto& [name, value] : rows) {
-      append_bulk(out, name);
-      append_integer(out, static_cast<std::int64_t>(value));
-    }
-    return;
+    MapReply reply;
+    reply.add("group", static_cast<std::int64_t>(selected + 1));
+    reply.add("groups", static_cast<std::int64_t>(groups.size()));
+    const OwnSlots own = slots_of(session.context().groups, selected);
+    reply.add("slots", own.count);
+    reply.add("first-slot", own.first);
+    reply.add("last-slot", own.last);
+    return reply.finish(out, session.protocol);
   }
   if (args.size() == 4 && equals_ignoring_case(args[2], "key")) {
-    session.select_group(session.context().groups.of_slot(slot_of(args[3])));
+    session.select_group(session.context().groups.of_slot(kv::slot_of(args[3])));
     return append_simple(out, "OK");
   }
   const auto number = args.size() == 3 ? parse_integer(args[2]) : std::nullopt;

@@ -15,6 +15,7 @@
 
 namespace leasehold::server {
 
+class ServedGroups;
 class Session;
 class StoreReader;
 struct ServerState;
@@ -105,7 +106,7 @@ struct CommandSpec {
   bool in_each_group = false;
   /// The number of the group, in ServedGroups::all().
   std::size_t (*group_of)(const ServerState& state, const Arguments& args,
-                          std::size_t groups) = nullptr;
+                          const ServedGroups& groups) = nullptr;
 };
 
 /// Whether words of the command may be passwords: then no log shows them.

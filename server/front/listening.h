@@ -43,6 +43,7 @@ struct Listening {
   std::uint64_t told = 0;       ///< the newest revision that was sent to a watcher
   std::chrono::nanoseconds said{0};
   bool progress_due = false;
+  std::uint64_t routes = 0;    ///< ServedGroups::routes_version() that the ears have followed
   std::size_t held_bytes = 0;  ///< about: memory of what it listens to
 };
 /// What it costs a group's hub that somebody listens to this: each text is kept twice, with a place

@@ -92,6 +92,7 @@ std::string first_word(kv::ErrorKind kind) {
     case kv::ErrorKind::fenced: return "FENCED ";
     case kv::ErrorKind::key_exists: return "KEYEXISTS ";
     case kv::ErrorKind::not_owner: return "NOPERM ";
+    case kv::ErrorKind::moved: return "TRYAGAIN ";
     default: return "ERR ";
   }
 }

@@ -6,11 +6,12 @@
 #include <leasehold/kv/store.h>
 #include <leasehold/node/group.h>
 #include <leasehold/server/front/backup_calls.h>
-#include <leasehold/server/front/key_slot.h>
+#include <leasehold/server/front/slot_routes.h>
 #include <leasehold/server/front/state_health.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -27,13 +28,16 @@ struct ServedGroup {
   BackupCalls backups{};
 };
 
-/// Any thread; constant once the first connection is served. Each group has a range of slots, all
-/// of nearly the same length.
+/// Any thread; constant once the first connection is served, but for the slots that move. At first
+/// each group has a range of slots, all of nearly the same length.
 class ServedGroups {
  public:
   /// At least one, in the order of their slots.
   explicit ServedGroups(std::vector<ServedGroup> groups) : groups_(std::move(groups)) {
-    LEASEHOLD_ASSERT(!groups_.empty() && groups_.size() <= kSlots);
+    LEASEHOLD_ASSERT(!groups_.empty() && groups_.size() <= kv::kSlots);
+    std::vector<const kv::Store*> stores;
+    for (const ServedGroup& group : groups_) stores.push_back(&group.store);
+    routes_ = std::make_unique<SlotRoutes>(std::move(stores));
   }
 
   /// It has the users, and what is of no key.
@@ -41,17 +45,14 @@ class ServedGroups {
   ServedGroup& home() { return groups_.front(); }
   const std::vector<ServedGroup>& all() const { return groups_; }
   bool many() const { return groups_.size() > 1; }
-  /// `slot` is below kSlots.
-  const ServedGroup& of_slot(std::uint32_t slot) const {
-    return groups_[static_cast<std::size_t>(slot) * groups_.size() / kSlots];
-  }
-  /// The first slot of one of `groups`, or kSlots of the one behind the last.
-  static std::uint32_t first_slot(std::size_t group, std::size_t groups) {
-    return static_cast<std::uint32_t>((group * kSlots + groups - 1) / groups);
-  }
+  /// 0 is the first group. `slot` is below kv::kSlots.
+  std::size_t number_of_slot(std::uint32_t slot) const { return routes_->group_of(slot); }
+  std::uint64_t routes_version() const { return routes_->version(); }
+  const ServedGroup& of_slot(std::uint32_t slot) const { return groups_[number_of_slot(slot)]; }
 
  private:
   std::vector<ServedGroup> groups_;
+  std::unique_ptr<SlotRoutes> routes_;
 };
 
 }  // namespace leasehold::server

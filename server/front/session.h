@@ -82,15 +82,14 @@ class Session : public std::enable_shared_from_this<Session> {
   std::size_t expected() const { return parser_.expected(); }
   /// Replies to send. The caller removes what it has sent.
   std::string& output() { return output_; }
-  /// Commands are under way.
-  bool busy() const { return !line_.empty() || user_.checking; }
+  bool busy() const { return !line_.empty() || user_.checking; }  ///< commands are under way
   /// Close the connection once output() is sent.
   bool closing() const { return closing_; }  ///< no further request is taken
   bool finished() const { return closing_ && line_.empty(); }
 
   /// Whether a progress message to a watching client is due: then process() sends it.
   bool wants_progress(std::chrono::nanoseconds now);
-  /// It gets messages about changes, so it need not send requests.
+  /// It gets messages, so it need not send requests.
   bool listening() const { return listening_ != nullptr; }
   void stop_listening();  ///< for a client that leaves
 
@@ -248,6 +247,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool may_run_while_listening(const CommandSpec& spec) const;
   Listening& begin_listening(bool subscribe);
   /// Appends what is new, within this turn and the output's limit.
+  void follow_slots();
   void tell_events();
   EventHub& hub(const Ear& ear) const;
   bool tell_events(Ear& ear);

@@ -129,7 +129,7 @@ void Session::subscriptions_changed() {
   const ServedGroups& groups = context_.groups;
   for (Ear& ear : listening_->ears) {
     ear.reader.interest = has.interest([&](std::string_view key) {
-      return &groups.of_slot(slot_of(key)) == &groups.all()[ear.group];
+      return &groups.of_slot(kv::slot_of(key)) == &groups.all()[ear.group];
     });
     listening_->held_bytes += cost_of_interest(ear.reader.interest);
     hub(ear).add(ear.reader);
@@ -189,6 +189,7 @@ bool Session::wants_progress(std::chrono::nanoseconds now) {
     look_up_user();
     if (closing_) return true;
   }
+  if (listening_ && listening_->routes != context_.groups.routes_version()) return true;
   if (!watching() || closing_ || !listening_->ears.front().reader.current) return false;
   const bool moved = hub(listening_->ears.front()).cursor() > listening_->told + 1;
   if (now - listening_->said < (moved ? kProgressPause : kQuietPause)) return false;
@@ -196,8 +197,30 @@ bool Session::wants_progress(std::chrono::nanoseconds now) {
   return true;
 }
 
+/// A slot may have gone to another group since the ears were placed. What changed there before this
+/// session hears it is not told: a watcher reads the keys again.
+void Session::follow_slots() {
+  const std::uint64_t routes = context_.groups.routes_version();
+  if (std::exchange(listening_->routes, routes) == routes) return;
+  if (subscribed()) {
+    change_subscriptions();
+    return subscriptions_changed();
+  }
+  Ear& ear = listening_->ears.front();
+  const kv::KeyFilter& filter = ear.reader.interest.filter;
+  const auto& texts = filter.keys().empty() ? filter.prefixes() : filter.keys();
+  const std::size_t group = context_.groups.number_of_slot(kv::slot_of(*texts.begin()));
+  if (!context_.groups.many() || group == ear.group) return;
+  hub(ear).remove(ear.reader);
+  ear.group = group;
+  ear.reader.next = hub(ear).cursor();
+  hub(ear).add(ear.reader);
+  tell_of_loss(ear);
+}
+
 void Session::tell_events() {
   if (!listening_) return;
+  follow_slots();
   const std::size_t ears = listening_->ears.size();
   // Each turn begins with another group: one that changes all the time does not hide the others.
   const std::size_t first =

@@ -28,7 +28,7 @@ std::optional<std::uint32_t> slot_of_prefix(std::string_view prefix) {
   if (open == std::string_view::npos) return std::nullopt;
   const std::size_t close = prefix.find('}', open + 1);
   if (close == std::string_view::npos || close == open + 1) return std::nullopt;
-  return slot_of(prefix);
+  return kv::slot_of(prefix);
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ std::string Session::find_group(const CommandSpec& spec, const Arguments& args) 
   group_ = selected_;
   if (!groups.many()) return {};
   if (spec.group_of != nullptr) {
-    group_ = &groups.all()[spec.group_of(context_.state, args, groups.all().size())];
+    group_ = &groups.all()[spec.group_of(context_.state, args, groups)];
     return {};
   }
   // A transaction is one command, of one group.
@@ -48,7 +48,7 @@ std::string Session::find_group(const CommandSpec& spec, const Arguments& args) 
   for (const KeyUse& use : context_.state.commands.uses_of(spec, args)) {
     std::optional<std::uint32_t> of;
     if (use.kind == KeyUse::Kind::key) {
-      of = slot_of(use.text);
+      of = kv::slot_of(use.text);
     } else if (use.kind == KeyUse::Kind::prefix) {
       of = slot_of_prefix(use.text);
       if (!of) return kPrefixOfMany;

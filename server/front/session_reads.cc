@@ -11,6 +11,13 @@
 #include <utility>
 
 namespace leasehold::server {
+namespace {
+
+constexpr const char* kSlotMoves =
+    "TRYAGAIN the slot of the key is moving to another group; the command was not executed, send "
+    "it again";
+
+}  // namespace
 
 bool Session::read_keys_fit(const CommandSpec& spec, const Arguments& args, std::size_t& bytes,
                             std::string& out) {
@@ -217,10 +224,12 @@ void Session::finish_reads(const ReadBatch& batch, const replica::ReadResult& re
   on_progress_();
 }
 
-// A change of users may be applied at any moment, and what it hides be written behind it. So the
-// users are looked at once more when the answer is there.
+// A change of users may be applied at any moment, and what it hides be written behind it; and the
+// slot of the key may go to another group. So both are looked at once more when the answer is
+// there.
 void Session::answer(const CommandSpec& spec, const Arguments& args, std::string& out) {
   const bool only_reads = spec.make != nullptr || spec.scan != nullptr;
+  const SlotStay stay(group_->store.slots(), context_.state.commands, spec, args);
   const std::size_t before = out.size();
   std::uint64_t seen = user_.seen;
   while (!forbids_since(seen, spec, args, out)) {
@@ -234,9 +243,13 @@ void Session::answer(const CommandSpec& spec, const Arguments& args, std::string
       if (reader.loaded() > shown) charge_loaded(reader.loaded() - shown);
       if (reader.refused()) count_refusal();
     }
-    if (!only_reads || seen == newest_users()) return;
+    if (!only_reads || seen == newest_users()) break;
     out.resize(before);
   }
+  if (stay.stayed()) return;
+  out.resize(before);
+  if (is_of_transaction(spec)) multi_.fail_watch();
+  refuse(out, kSlotMoves);
 }
 
 /// The keys need not be of one instant: each has been as it is watched since the command came.
@@ -264,10 +277,15 @@ void Session::read_in_background() {
                              rights = user_.rights]() mutable {
     if (weak.expired()) return;  // the client has gone
     const Arguments args(words.begin(), words.end());
+    const SlotStay stay(group.store.slots(), state.commands, *spec, args);
     StoreReader reader(groups, group, state, dialect);
     if (limited) reader.limit(rights);
     std::string reply;
     reader.answer(*spec, args, reply);
+    if (!stay.stayed()) {
+      reply.clear();
+      reader.refuse(reply, kSlotMoves);
+    }
     executor.post([weak, number, words = std::move(words), reply = std::move(reply),
                    refused = reader.refused()]() mutable {
       const auto self = weak.lock();

@@ -34,7 +34,10 @@ class StoreReader {
  public:
   StoreReader(const ServedGroups& served, const ServedGroup& of_keys, ServerState& shared_state,
               Protocol dialect)
-      : groups(served), group(of_keys), state(shared_state), protocol(dialect) {}
+      : groups(served), group(of_keys), state(shared_state), protocol(dialect) {
+    const kv::Slots& slots = group.store.slots();
+    if (slots.changes() != kv::Slots::kNoChanges) slots_ = slots.list();
+  }
 
   /// Appends the reply of a read without `run`, when it may be made.
   void answer(const CommandSpec& spec, const Arguments& args, std::string& out);
@@ -53,6 +56,7 @@ class StoreReader {
   }
   /// Takes the steps of patterns off `budget`; when that is 0 afterwards the answer means nothing.
   bool may_show(std::string_view key, std::size_t& budget) const {
+    if (slots_ != nullptr && !is_served(key)) return false;
     return !limited_ || (rights_ && rights_->may_use(key, kReads, budget));
   }
 
@@ -62,6 +66,12 @@ class StoreReader {
   const Protocol protocol;
 
  private:
+  bool is_served(std::string_view key) const {
+    const auto at = slots_->find(kv::slot_of(key));
+    return at == slots_->end() || kv::serves(&at->second);
+  }
+
+  std::shared_ptr<const kv::SlotMap> slots_;  ///< null: no slot of the group has ever moved
   bool refused_ = false;
   std::size_t loaded_ = 0;
   bool limited_ = false;

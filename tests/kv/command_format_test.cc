@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -131,6 +132,74 @@ TEST(CommandFormat, ThoseOfSessionsArePinned) {
             "0000000000000003"
             "0000000000000002"
             "01066b");
+}
+
+TEST(CommandFormat, ThoseThatMoveSlotsArePinned) {
+  EXPECT_EQ(hex(encoded_text(BeginMove{1, 2, 2, {3, 258}})),
+            "014d"
+            "00000001"
+            "00000002"
+            "00000002"
+            "00000002"
+            "00000003"
+            "00000102");
+  EXPECT_EQ(hex(encoded_text(CancelMove{258})), "014e0000000000000102");
+  EXPECT_EQ(hex(encoded_text(FreezeMove{258})), "014f0000000000000102");
+  EXPECT_EQ(hex(encoded_text(ExpectSlots{2, 2, 1, 258, {{3, 4}}})),
+            "0150"
+            "00000002"
+            "00000002"
+            "00000001"
+            "0000000000000102"
+            "00000001"
+            "00000003"
+            "0000000000000004");
+  EXPECT_EQ(hex(encoded_text(TakeSlots{1, 258, 3})),
+            "0152000000010000000000000102"
+            "0000000000000003");
+  EXPECT_EQ(hex(encoded_text(LeaveSlots{258})), "01530000000000000102");
+  EXPECT_EQ(hex(encoded_text(DropKeys{2, 258, {"k"}})),
+            "0154"
+            "00000002"
+            "0000000000000102"
+            "00000001"
+            "00000001"
+            "6b");
+  EXPECT_EQ(hex(encoded_text(ForgetSlots{258})), "01550000000000000102");
+}
+
+TEST(CommandFormat, AMovedKeyIsPinned) {
+  MovedKey moved;
+  moved.key = "k";
+  moved.exists = true;
+  moved.value = "v";
+  moved.create_revision = 1;
+  moved.mod_revision = 2;
+  moved.version = 3;
+  moved.ttl = std::chrono::milliseconds(1);
+  moved.token = grant::FencingToken(4);
+  MovedKey gone;
+  gone.key = "l";
+  gone.token = grant::FencingToken(5);
+  EXPECT_EQ(hex(encoded_text(ImportKeys{1, 258, {moved, gone}})),
+            "0151"
+            "00000001"
+            "0000000000000102"
+            "00000002"
+            "07"
+            "00000001"
+            "6b"
+            "0000000000000001"
+            "0000000000000002"
+            "0000000000000003"
+            "00000001"
+            "76"
+            "00000000000f4240"
+            "0000000000000004"
+            "04"
+            "00000001"
+            "6c"
+            "0000000000000005");
 }
 
 TEST(CommandFormat, ThoseOfNamedLeasesArePinned) {

@@ -352,7 +352,7 @@ TEST(ReplyCodec, WrongLengthsKindsAndTypesAreMalformed) {
         std::string_view("\1\6", 2), std::string_view("\1\7", 2), std::string_view("\1\1x", 3),
         std::string_view("\1\2x", 3), std::string_view("\1\3xxxxxxx", 9),
         std::string_view("\1\3xxxxxxxxx", 11), std::string_view("\1\5", 2),
-        std::string_view("\1\5\0", 3), std::string_view("\1\5\22", 3)}) {
+        std::string_view("\1\5\0", 3), std::string_view("\1\5\24", 3)}) {
     const auto decoded = decode_reply(Bytes(bytes));
     ASSERT_FALSE(decoded) << hex(bytes);
     EXPECT_EQ(decoded.error().code, ErrorCode::malformed);

@@ -975,7 +975,8 @@ for name, pattern in (("slots", r"\*1\r\n\*5\r\n:0\r\n:16383\r\n\*4\r\n\$9\r\n12
 ours("leasehold leasehold|help", "LEASEHOLD HELP", r"\*\d+\r\n\+LEASEHOLD <subcommand> ")
 ours("leasehold|status", "LEASEHOLD STATUS", r'\$\d+\r\n\{"id":')
 ours("leasehold|group", "LEASEHOLD GROUP",
-     r"[*%]\d+\r\n\$5\r\ngroup\r\n:1\r\n\$6\r\ngroups\r\n:1\r\n\$10\r\nfirst-slot\r\n:0\r\n\$9\r\nlast-slot\r\n:16383")
+     r"[*%]\d+\r\n\$5\r\ngroup\r\n:1\r\n\$6\r\ngroups\r\n:1\r\n\$5\r\nslots\r\n:16384\r\n"
+     r"\$10\r\nfirst-slot\r\n:0\r\n\$9\r\nlast-slot\r\n:16383")
 ours("leasehold|group", "LEASEHOLD GROUP KEY k", r"\+OK")
 ours("leasehold|group", "LEASEHOLD GROUP 2", r"-ERR ")
 ours("leasehold|backup", "LEASEHOLD BACKUP ../x", r"-ERR a backup's name has 1 to 128 letters")

@@ -19,12 +19,12 @@ using ::testing::StartsWith;
 constexpr const char* kCrossSlot = "-CROSSSLOT Keys in request don't hash to the same slot\r\n";
 
 TEST(KeySlot, IsThatOfRedisCluster) {
-  EXPECT_EQ(slot_of("123456789"), 12739U);
-  EXPECT_EQ(slot_of("foo"), 12182U);
-  EXPECT_EQ(slot_of("bar"), 5061U);
-  EXPECT_EQ(slot_of("{user1000}.following"), slot_of("user1000"));
-  EXPECT_EQ(slot_of("foo{}{bar}"), 8363U);
-  EXPECT_EQ(slot_of("foo{{bar}}zap"), slot_of("{bar"));
+  EXPECT_EQ(kv::slot_of("123456789"), 12739U);
+  EXPECT_EQ(kv::slot_of("foo"), 12182U);
+  EXPECT_EQ(kv::slot_of("bar"), 5061U);
+  EXPECT_EQ(kv::slot_of("{user1000}.following"), kv::slot_of("user1000"));
+  EXPECT_EQ(kv::slot_of("foo{}{bar}"), 8363U);
+  EXPECT_EQ(kv::slot_of("foo{{bar}}zap"), kv::slot_of("{bar"));
 }
 
 TEST_F(SessionGroups, EachKeyIsInTheGroupOfItsSlot) {
@@ -54,12 +54,18 @@ TEST_F(SessionGroups, EachSlotIsInTheRangeOfItsGroup) {
   for (const std::size_t count : {1U, 2U, 3U, 7U, 16U, 1000U}) {
     const ServedGroups groups(
         std::vector<ServedGroup>(count, ServedGroup{node_, node_.store(), node_.health()}));
-    EXPECT_EQ(ServedGroups::first_slot(0, count), 0U);
-    EXPECT_EQ(ServedGroups::first_slot(count, count), kSlots);
-    for (std::uint32_t slot = 0; slot < kSlots; ++slot) {
-      const auto group = static_cast<std::size_t>(&groups.of_slot(slot) - groups.all().data());
-      EXPECT_GE(slot, ServedGroups::first_slot(group, count)) << count;
-      EXPECT_LT(slot, ServedGroups::first_slot(group + 1, count)) << count;
+    std::vector<std::size_t> slots(count);
+    std::size_t before = 0;
+    for (std::uint32_t slot = 0; slot < kv::kSlots; ++slot) {
+      const std::size_t group = groups.number_of_slot(slot);
+      EXPECT_TRUE(group == before || group == before + 1) << count << " " << slot;
+      EXPECT_EQ(&groups.of_slot(slot), &groups.all()[group]);
+      ++slots[group];
+      before = group;
+    }
+    for (const std::size_t of_group : slots) {
+      EXPECT_GE(of_group, kv::kSlots / count);
+      EXPECT_LE(of_group, kv::kSlots / count + 1);
     }
   }
 }
@@ -320,7 +326,8 @@ TEST_F(KeysOfGroups, ATransactionCountsNoKeys) {
 
 TEST_F(SessionGroups, AConnectionSelectsTheGroupOfCommandsWithoutKeys) {
   EXPECT_EQ(send({"LEASEHOLD", "GROUP"}),
-            "*8\r\n$5\r\ngroup\r\n:1\r\n$6\r\ngroups\r\n:2\r\n$10\r\nfirst-slot\r\n:0\r\n"
+            "*10\r\n$5\r\ngroup\r\n:1\r\n$6\r\ngroups\r\n:2\r\n$5\r\nslots\r\n:8192\r\n"
+            "$10\r\nfirst-slot\r\n:0\r\n"
             "$9\r\nlast-slot\r\n:8191\r\n");
   EXPECT_EQ(send({"LEASE.GRANT", "10000"}), "");
   EXPECT_EQ(node_.proposals(), 1U);

@@ -49,6 +49,7 @@ class StoreOver : public kv::Store {
   }
   const kv::EventHistory& events() const override { return store_.events(); }
   const kv::Users& users() const override { return store_.users(); }
+  const kv::Slots& slots() const override { return store_.slots(); }
   std::uint64_t size() const override { return store_.size(); }
   std::uint64_t fences() const override { return store_.fences(); }
   std::uint64_t revision() const override { return store_.revision(); }

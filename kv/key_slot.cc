@@ -1,6 +1,6 @@
-#include <leasehold/server/front/key_slot.h>
+#include <leasehold/kv/key_slot.h>
 
-namespace leasehold::server {
+namespace leasehold::kv {
 namespace {
 
 /// CRC-16 with polynomial 0x1021, from 0, not reflected (XMODEM).
@@ -27,4 +27,4 @@ std::uint32_t slot_of(std::string_view key) {
   return crc16(key) % kSlots;
 }
 
-}  // namespace leasehold::server
+}  // namespace leasehold::kv

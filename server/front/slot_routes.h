@@ -1,0 +1,69 @@
+// Which group has a slot, as far as the states of this node's replicas say.
+#pragma once
+
+#include <leasehold/kv/key_slot.h>
+#include <leasehold/kv/store.h>
+#include <leasehold/server/front/command_spec.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace leasehold::server {
+
+/// Follows the slots that move. Any thread. It may be behind or ahead of the groups, so it only
+/// says where to ask: a group does nothing with a key that it has no more.
+class SlotRoutes {
+ public:
+  /// Of all groups, in their order; at least one. They outlive it.
+  explicit SlotRoutes(std::vector<const kv::Store*> stores);
+  ~SlotRoutes();
+  SlotRoutes(const SlotRoutes&) = delete;
+  SlotRoutes& operator=(const SlotRoutes&) = delete;
+
+  /// 0 is the first group. `slot` is below kv::kSlots.
+  std::size_t group_of(std::uint32_t slot) const {
+    return groups_[slot].load(std::memory_order_relaxed);
+  }
+  /// Rises with every change; above 0.
+  std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
+
+ private:
+  void listen();
+  void follow();
+
+  const std::vector<const kv::Store*> stores_;
+  std::vector<std::pair<const kv::Slots*, kv::Slots::Listener>> listeners_;
+  std::mutex mutex_;  ///< held while routes are written
+  std::array<std::atomic<std::uint16_t>, kv::kSlots> groups_;
+  std::atomic<std::uint64_t> version_{0};
+};
+
+/// Whether the slot of a key stays a group's while its keys are read: begin it before the read.
+class SlotStay {
+ public:
+  /// All outlive it.
+  SlotStay(const kv::Slots& slots, const CommandTable& commands, const CommandSpec& spec,
+           const Arguments& args);
+  /// After the read. False: what was read may be of no use.
+  bool stayed() const;
+
+ private:
+  struct Seen {
+    bool serves = true;
+    std::uint64_t epoch = 0;
+  };
+  Seen look() const;
+
+  const kv::Slots& slots_;
+  const CommandTable& commands_;
+  const CommandSpec& spec_;
+  const Arguments& args_;
+  const Seen before_;
+};
+
+}  // namespace leasehold::server

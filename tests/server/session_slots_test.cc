@@ -1,0 +1,194 @@
+// A server of two groups while a slot moves from the first one to the second.
+#include <leasehold/tests/server/groups_fixture.h>
+
+#include <gmock/gmock.h>
+
+#include <string>
+
+namespace leasehold::server {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr std::uint32_t kBar = 5061;  // of "bar"
+constexpr const char* kMoves = "-TRYAGAIN ";
+
+class SessionSlots : public SessionGroups {
+ protected:
+  SessionSlots() {
+    send({"SET", "bar", "v"});
+    node_.commit_all();
+    EXPECT_EQ(pump(), "+OK\r\n");
+    node_.grant_lease(std::chrono::hours(1));
+    second_.grant_lease(std::chrono::hours(1));
+  }
+  /// Applies it at once, as what comes from another node.
+  static void apply(FakeNode& node, const kv::Command& command) {
+    auto encoded = kv::encode_command(command);
+    ASSERT_TRUE(encoded) << encoded.error().message;
+    node.propose(encoded.value(), std::chrono::seconds(1), [](const replica::ProposeResult&) {});
+    node.commit_all();
+  }
+  void begin() {
+    apply(node_, kv::BeginMove{1, 2, 2, {kBar}});
+    move_ = node_.store().slots().list()->at(kBar).move;
+    apply(second_, kv::ExpectSlots{2, 2, 1, move_, {{kBar, 1}}});
+    kv::MovedKey moved;
+    moved.key = "bar";
+    moved.exists = true;
+    moved.value = "v";
+    moved.create_revision = moved.mod_revision = moved.version = 1;
+    apply(second_, kv::ImportKeys{1, move_, {moved}});
+  }
+  void freeze() { apply(node_, kv::FreezeMove{move_}); }
+  void take() { apply(second_, kv::TakeSlots{1, move_, node_.store().revision()}); }
+  void leave() { apply(node_, kv::LeaveSlots{move_}); }
+
+  std::uint64_t move_ = 0;
+};
+
+TEST_F(SessionSlots, CommandsGoWhereTheSlotHasGone) {
+  begin();
+  send({"SET", "bar", "w"});
+  EXPECT_EQ(node_.proposals(), 1U) << "it is copied";
+  node_.commit_all();
+  EXPECT_EQ(pump(), "+OK\r\n");
+  EXPECT_EQ(send({"GET", "bar"}), "$1\r\nw\r\n");
+  freeze();
+  take();
+  EXPECT_EQ(send({"SET", "bar", "x"}), "");
+  EXPECT_EQ(node_.proposals(), 0U);
+  EXPECT_EQ(second_.proposals(), 1U);
+  second_.commit_all();
+  EXPECT_EQ(pump(), "+OK\r\n");
+  EXPECT_EQ(send({"GET", "bar"}), "$1\r\nx\r\n");
+}
+
+TEST_F(SessionSlots, ANodeThatHasOnlyHeardOfTheLeavingAsksTheOtherGroup) {
+  begin();
+  freeze();
+  leave();
+  EXPECT_EQ(send({"SET", "bar", "x"}), "");
+  EXPECT_EQ(second_.proposals(), 1U);
+}
+
+TEST_F(SessionSlots, WhatIsNobodysIsRefusedForTheMoment) {
+  begin();
+  freeze();
+  EXPECT_THAT(send({"GET", "bar"}), StartsWith(kMoves));
+  EXPECT_EQ(send({"SET", "bar", "x"}), "");
+  node_.commit_all();
+  EXPECT_THAT(pump(), StartsWith(kMoves));
+  EXPECT_EQ(send({"GET", "{bar}other"}).substr(0, 10), kMoves);
+  EXPECT_EQ(send({"GET", "foo"}), "$-1\r\n") << "of another slot";
+}
+
+TEST_F(SessionSlots, AReadThatWaitedMeetsTheSlotAsItIsThen) {
+  begin();
+  EXPECT_EQ(send({"LEASEHOLD", "READ", "quorum", "GET", "bar"}), "");
+  ASSERT_EQ(node_.reads(), 1U);
+  freeze();
+  take();
+  node_.end_read(node_.granted(raft::ReadBasis::quorum));
+  EXPECT_THAT(pump(), StartsWith(kMoves)) << "the other group may have a newer value";
+}
+
+TEST_F(SessionSlots, AWatchOfAMovingSlotFailsItsTransaction) {
+  begin();
+  freeze();
+  EXPECT_THAT(send({"WATCH", "bar"}), StartsWith(kMoves));
+  EXPECT_EQ(send({"MULTI"}), "+OK\r\n");
+  send({"SET", "bar", "w"});
+  EXPECT_THAT(send({"EXEC"}), StartsWith("-EXECABORT"));
+}
+
+TEST_F(SessionSlots, AKeyIsListedOnce) {
+  const auto listed = [this] { return send({"KEYS", "*"}); };
+  const std::string once = "*1\r\n$3\r\nbar\r\n";
+  EXPECT_EQ(listed(), once);
+  begin();
+  EXPECT_EQ(listed(), once) << "it is in the store of both groups";
+  freeze();
+  take();
+  EXPECT_EQ(listed(), once);
+  leave();
+  EXPECT_EQ(listed(), once);
+  EXPECT_EQ(send({"RANDOMKEY"}), "$3\r\nbar\r\n");
+  EXPECT_EQ(send({"CLUSTER", "COUNTKEYSINSLOT", "5061"}), ":1\r\n");
+}
+
+TEST_F(SessionSlots, AWatcherReadsAgainWhereItsKeysHaveGone) {
+  EXPECT_THAT(send({"LEASEHOLD", "WATCH", "KEY", "bar"}), HasSubstr("watching"));
+  begin();
+  EXPECT_EQ(pump(), "") << "they are here still";
+  freeze();
+  take();
+  EXPECT_TRUE(session_->wants_progress(coarse_now()));
+  EXPECT_THAT(pump(), HasSubstr("resync"));
+  EXPECT_FALSE(session_->wants_progress(coarse_now()));
+  apply(second_, kv::Set{"bar", "w"});
+  while (both_hubs_.of(1).look()) {
+  }
+  EXPECT_THAT(pump(), AllOf(HasSubstr("events"), HasSubstr("bar")));
+  leave();
+  EXPECT_EQ(pump(), "") << "that is no news";
+}
+
+TEST_F(SessionSlots, ASubscriberHearsItsKeysWhereTheyHaveGone) {
+  // Else the second group's revisions would leap, which breaks the connections of its subscribers.
+  for (int i = 0; i < 9; ++i) apply(second_, kv::Set{"foo", "v"});
+  EXPECT_THAT(send({"SUBSCRIBE", "__keyspace@0__:bar"}), HasSubstr("subscribe"));
+  begin();
+  freeze();
+  take();
+  EXPECT_TRUE(session_->wants_progress(coarse_now()));
+  EXPECT_EQ(pump(), "");
+  apply(second_, kv::Set{"bar", "w"});
+  while (both_hubs_.of(1).look()) {
+  }
+  EXPECT_THAT(pump(), HasSubstr("__keyspace@0__:bar"));
+}
+
+node::NodeStatus led_by(std::uint64_t leader) {
+  node::NodeStatus status;
+  status.id = raft::NodeId(1);
+  status.leader = raft::NodeId(leader);
+  status.members = {{raft::NodeId(1), "a:1", true, true, {}},
+                    {raft::NodeId(2), "b:1", true, true, {}}};
+  return status;
+}
+
+TEST_F(SessionSlots, TheLayoutFollows) {
+  state_.options.client_addresses = {{raft::NodeId(1), "a:7201"}, {raft::NodeId(2), "b:7202"}};
+  const auto layout = [this] {
+    EXPECT_EQ(send({"CLUSTER", "SLOTS"}), "");
+    second_.end_status(led_by(2));
+    node_.end_status(led_by(1));
+    return pump();
+  };
+  EXPECT_THAT(layout(), StartsWith("*2\r\n"));
+  begin();
+  freeze();
+  EXPECT_THAT(layout(), StartsWith("*2\r\n"));
+  take();
+  EXPECT_THAT(layout(), AllOf(StartsWith("*4\r\n*4\r\n:0\r\n:5060\r\n*4\r\n$1\r\na\r\n"),
+                              HasSubstr("*4\r\n:5061\r\n:5061\r\n*4\r\n$1\r\nb\r\n"),
+                              HasSubstr("*4\r\n:5062\r\n:8191\r\n*4\r\n$1\r\na\r\n"),
+                              HasSubstr("*4\r\n:8192\r\n:16383\r\n*4\r\n$1\r\nb\r\n")));
+  EXPECT_THAT(send({"LEASEHOLD", "GROUP"}), HasSubstr("slots\r\n:8191\r\n"));
+}
+
+TEST_F(SessionSlots, AConnectionSelectsTheGroupThatHasTheKey) {
+  begin();
+  freeze();
+  take();
+  EXPECT_EQ(send({"LEASEHOLD", "GROUP", "KEY", "bar"}), "+OK\r\n");
+  EXPECT_THAT(send({"LEASEHOLD", "GROUP"}), HasSubstr("group\r\n:2\r\n"));
+  EXPECT_THAT(send({"LEASEHOLD", "GROUP", "KEY", "{bar}2"}), Not(HasSubstr("-")));
+}
+
+}  // namespace
+}  // namespace leasehold::server
