@@ -8,7 +8,7 @@ import random
 CLASSES = ("kill", "pause", "starve", "partition", "proxy", "drift", "jump", "power", "disk",
            "transfer", "replace")
 # Those that take hold of a whole process: one at a time on each node.
-OF_A_PROCESS = ("kill", "pause", "starve", "power", "disk", "replace")
+OF_A_PROCESS = ("kill", "pause", "starve", "power", "disk")
 LEADER = "leader"
 
 # Jumps of a clock for which the process is stopped.
