@@ -167,6 +167,8 @@ class Faults:
             node.become(fresh, self._members.others_of(node))
             if self._proxy is not None:
                 self._proxy.moves_in(fresh, node.place)
+            elif fault.detail["address"] == "another":
+                self._members.move(node)
             node.start()
             await in_thread(self._members.add, node, fresh)
         # Not if one of these fails: then the next one could take the majority.

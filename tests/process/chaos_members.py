@@ -1,5 +1,5 @@
 """A member loses its disk for good in a chaos run: it is removed, and a new one with a number of its own takes its
-place, by the program and at the same addresses."""
+place, by the program."""
 
 import json
 import subprocess
@@ -35,6 +35,11 @@ class Members:
         """As --join names them."""
         return ",".join(f"{other.id}={self._network.places[other.place].peer}" if self._groups > 1 else
                         self._network.places[other.place].peer for other in self._cluster.others(node))
+
+    def move(self, node):
+        """The next member there has another address."""
+        self._network.move(node.place)
+        node.flags[node.flags.index("--peer-listen") + 1] = self._network.places[node.place].listen
 
     def remove(self, node, number):
         self._change(node, "remove", str(number))

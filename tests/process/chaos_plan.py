@@ -101,7 +101,8 @@ class Plan:
 
     def _replace(self, at):
         """`lasts` until its removal begins."""
-        return Fault(at, self._source.choice(DOWN_TIMES), "replace", self._victim(), "disk lost", {})
+        return Fault(at, self._source.choice(DOWN_TIMES), "replace", self._victim(), "disk lost",
+                     {"address": self._source.choice(("same", "another"))})
 
     def _pause(self, at):
         return Fault(at, self._source.choice(PAUSES), "pause", self._victim(), "stopped", {})

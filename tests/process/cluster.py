@@ -137,8 +137,7 @@ class Node:
                 "--listen", f"{self.host}:{self.port}", *open_door, *self.flags]
 
     def become(self, node_id, join):
-        """Another member, which knows nothing and asks `join`, at the same addresses: the one before has lost
-        its disk."""
+        """Another member, which knows nothing and asks `join`: the one before has lost its disk."""
         check(not self.running, f"{self} runs still")
         shutil.rmtree(self.data_dir)
         self.id, self.peers, self.join = node_id, None, join
