@@ -169,8 +169,10 @@ class Faults:
                 self._proxy.moves_in(fresh, node.place)
             elif fault.detail["address"] == "another":
                 self._members.move(node)
+            adding = asyncio.ensure_future(in_thread(self._members.add, node, fresh))
+            await self._sleep(fault.detail["late"])
             node.start()
-            await in_thread(self._members.add, node, fresh)
+            await adding
         # Not if one of these fails: then the next one could take the majority.
         self._replacing = False
 

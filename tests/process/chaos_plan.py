@@ -100,9 +100,10 @@ class Plan:
         return Fault(at, self._source.choice(DOWN_TIMES), "kill", self._victim(), "kill -9", {})
 
     def _replace(self, at):
-        """`lasts` until its removal begins."""
+        """`lasts` until its removal begins. `late`: the new process starts so long after the command that adds it."""
         return Fault(at, self._source.choice(DOWN_TIMES), "replace", self._victim(), "disk lost",
-                     {"address": self._source.choice(("same", "another"))})
+                     {"address": self._source.choice(("same", "another")),
+                      "late": self._source.choice((0.0, 0.0, 1.0, 4.0))})
 
     def _pause(self, at):
         return Fault(at, self._source.choice(PAUSES), "pause", self._victim(), "stopped", {})
