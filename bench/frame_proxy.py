@@ -9,7 +9,8 @@ object:
      "sources": {"1": "address that connections on behalf of node 1 come from"}}
 
 Each further line changes one link: {"from": 1, "to": 2, "set": {...}} with members of Link.QUIET;
-what is not named is quiet again. Chances are per frame, delays in seconds. At the end of the input
+what is not named is quiet again. {"node": 4, "place": 1}: node 4 took the place of node 1, and is
+named so here. Chances are per frame, delays in seconds. At the end of the input
 it prints its counts, and ends."""
 
 import asyncio
@@ -173,6 +174,10 @@ class Proxy:
     def __init__(self, settings):
         self._settings = settings
         self._links = {}
+        self._places = {}  # of nodes that have taken the place of another
+
+    def moves_in(self, node, place):
+        self._places[node] = place
 
     def link(self, source, target):
         if (source, target) not in self._links:
@@ -196,6 +201,7 @@ class Proxy:
             frames = Frames(reader)
             hello = await frames.next()
             source = hello_from(hello[HEADER_BYTES:])
+            source = self._places.get(source, source)
             link, back = self.link(source, target), self.link(target, source)
             await link.carries()
             host, port = address(self._settings["targets"][str(target)]["forward"])
@@ -273,7 +279,10 @@ async def main():
     print("ready", flush=True)
     while line := await commands.readline():
         change = json.loads(line)
-        proxy.link(change["from"], change["to"]).change(change["set"])
+        if "place" in change:
+            proxy.moves_in(change["node"], change["place"])
+        else:
+            proxy.link(change["from"], change["to"]).change(change["set"])
     print(json.dumps(proxy.counts()), flush=True)
     os._exit(0)  # with the connections that are under way
 

@@ -158,6 +158,8 @@ Result<void> GroupHost::open(const Options& options) {
     replica.group = running.value();
     replicas_.push_back(std::move(replica));
   }
+  // Answered when all groups take part: open_group() does not wait for that.
+  static_cast<void>(status());
   return {};
 }
 

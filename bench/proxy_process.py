@@ -33,6 +33,10 @@ class ProxyProcess:
         pairs, _ = self._faults.pop(token)
         self._tell(pairs)
 
+    def moves_in(self, node, place):
+        """A node that has another number than its place in `targets`."""
+        self._say({"node": node, "place": place})
+
     def _tell(self, pairs):
         for source, target in pairs:
             values = {}

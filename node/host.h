@@ -80,8 +80,8 @@ struct HostStatus {
   std::uint64_t syncs = 0;              ///< of the log
 };
 
-/// One process of many groups. Any thread; open_group(), close_group() and remove_group() block
-/// until they are done, so not from a completion or a callback.
+/// One process of many groups. Any thread; close_group() and remove_group() block until they are
+/// done, and open_group() until all is read that can fail: so not from a completion or a callback.
 ///
 /// Threads, however many groups there are: "lh-host" runs all cores, the drivers and the
 /// connections; HostOptions::appliers threads "lh-apply"; one "lh-snap"; and those of the log.
@@ -93,9 +93,10 @@ class Host {
   virtual ~Host() = default;
 
   /// Starts a replica; it is valid until close_group() or remove_group(), or until the host ends.
-  /// `machine` and `observer` outlive that. Errors: invalid_argument (options; or the group is
-  /// open; or it was closed, and can only be opened again in another process), wrong_cluster (the
-  /// log has another replica of the group), corrupted, io.
+  /// It takes part from the next turn of the host's thread on, and calls come behind that.
+  /// `machine` and `observer` outlive the replica. Errors: invalid_argument (options; or the group
+  /// is open; or it was closed, and can only be opened again in another process), wrong_cluster
+  /// (the log has another replica of the group), corrupted, io.
   virtual Result<Group*> open_group(const GroupOptions& options, replica::StateMachine& machine,
                                     replica::Observer& observer) = 0;
   /// The groups whose logs are here and that have not been opened.

@@ -140,6 +140,7 @@ class HostShell final : public Host, private replica::SupportStore {
                                           replica::StateMachine& machine,
                                           replica::Observer& observer);
   // The loop's thread.
+  void let_in();
   void remember(std::vector<raft::RememberedSupport> supports, std::uint64_t write) override;
   net::TcpCallbacks policy();
   Result<void> judge_host(raft::NodeId host, const raft::Uuid& directory) const;
@@ -172,6 +173,8 @@ class HostShell final : public Host, private replica::SupportStore {
   mutable std::mutex mutex_;
   /// Of all hosts. Under mutex_.
   std::map<raft::NodeId, std::string> addresses_;
+  /// Of groups that were opened, until the loop's next turn. Under mutex_.
+  std::vector<std::unique_ptr<Seat>> entering_;
   /// Under mutex_, and changed on the loop's thread only.
   std::map<raft::GroupId, std::unique_ptr<Seat>> seats_;
 };

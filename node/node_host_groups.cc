@@ -180,15 +180,30 @@ Result<Group*> HostShell::open_group(const GroupOptions& options, replica::State
   std::unique_ptr<Seat> seat = std::move(made).value();
   opened_[options.group] = options.replica;
   Group* const group = &seat->shell;
-  on_loop([this, &seat] {
+  {
+    const std::lock_guard lock(mutex_);
+    entering_.push_back(std::move(seat));
+  }
+  // Without waiting: a turn of a loop that runs many groups takes longer than all of the above.
+  loop_.admit([this] { let_in(); });
+  return group;
+}
+
+/// Nothing can fail here any more.
+void HostShell::let_in() {
+  std::vector<std::unique_ptr<Seat>> seats;
+  {
+    const std::lock_guard lock(mutex_);
+    seats.swap(entering_);
+  }
+  for (std::unique_ptr<Seat>& seat : seats) {
     GroupShell& shell = seat->shell;
     loop_.add(shell);
     shell.begin();
     tell_met(*seat);
     const std::lock_guard lock(mutex_);
     seats_.emplace(shell.id(), std::move(seat));
-  });
-  return group;
+  }
 }
 
 std::vector<raft::GroupId> HostShell::stored_groups() const {

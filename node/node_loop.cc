@@ -148,6 +148,10 @@ void Loop::post_task(Mailbox::Task task) {
   }
 }
 
+void Loop::admit(Mailbox::Task admission) {
+  if (mailbox_.admit(std::move(admission)) == Mailbox::Added::first) wake();
+}
+
 void Loop::wake() {
   asio::post(io_, [this] { turn(); });
 }
@@ -192,7 +196,9 @@ void Loop::schedule_turn() {
 
 void Loop::turn() {
   turn_scheduled_ = false;
-  mailbox_.take(arrivals_, tasks_);
+  mailbox_.take(admissions_, arrivals_, tasks_);
+  // What came behind an admission may already be here, too.
+  for (Mailbox::Task& admit : std::exchange(admissions_, {})) admit();
   // After the events are in memory: a promise or a lease judged on an older time would be unsafe.
   const lease::Now now = clock_.now();
   turn_now_ = now;

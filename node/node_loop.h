@@ -72,6 +72,9 @@ class Loop {
   void post(raft::GroupId group, std::vector<replica::Event> events);
   /// A task runs even if the loop has ended: then at once.
   void post_task(Mailbox::Task task);
+  /// `admission` add()s a group, before the loop looks at anything that is posted behind this. Not
+  /// while it stops.
+  void admit(Mailbox::Task admission);
   WorkPool& appliers() { return appliers_; }
   WorkPool& snapshots() { return snapshots_; }
 
@@ -148,6 +151,7 @@ class Loop {
 
   /// In the order in which they came.
   std::vector<Posted> arrivals_;
+  std::vector<Mailbox::Task> admissions_;
   std::vector<Mailbox::Task> tasks_;
   bool turn_scheduled_ = false;
   std::optional<lease::Now> turn_now_;

@@ -2,6 +2,7 @@
 // while the thread is busy.
 #pragma once
 
+#include <leasehold/base/assert.h>
 #include <leasehold/replica/driver.h>
 
 #include <cstdint>
@@ -63,11 +64,21 @@ class Mailbox {
     tasks_.push_back(std::move(task));
     return added();
   }
+  /// A group enters: before every event and task that comes behind it. Not when it is closed.
+  Added admit(Task admission) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    LEASEHOLD_ASSERT(!closed_);
+    admissions_.push_back(std::move(admission));
+    return added();
+  }
 
-  /// Appends everything to what the vectors hold already. Node's thread.
-  void take(std::vector<Posted>& events, std::vector<Task>& tasks) {
+  /// Appends everything to what the vectors hold already. The admissions come first, for the
+  /// events and tasks may need their groups. Node's thread.
+  void take(std::vector<Task>& admissions, std::vector<Posted>& events, std::vector<Task>& tasks) {
     const std::lock_guard<std::mutex> lock(mutex_);
     awaited_ = false;
+    for (Task& admission : admissions_) admissions.push_back(std::move(admission));
+    admissions_.clear();
     if (events.empty()) {
       events.swap(events_);
     } else {
@@ -94,6 +105,7 @@ class Mailbox {
   Added added() { return std::exchange(awaited_, true) ? Added::behind : Added::first; }
 
   std::mutex mutex_;
+  std::vector<Task> admissions_;
   std::vector<Posted> events_;
   std::vector<Task> tasks_;
   /// A wake-up is on its way.

@@ -4,6 +4,10 @@
 
 #include <gmock/gmock.h>
 
+#include <future>
+#include <map>
+#include <thread>
+
 namespace leasehold::node {
 namespace {
 
@@ -71,6 +75,67 @@ TEST_F(HostTest, ManyGroupsFormElectAndReplicate) {
     }
   }
   EXPECT_EQ(status(2).groups.size(), kGroups);
+}
+
+/// Keeps the loop's thread of a host until it ends.
+class HeldLoop {
+ public:
+  explicit HeldLoop(Host& host) {
+    host.status([held = &held_, go = go_.get_future().share()](const HostStatus&) {
+      held->set_value();
+      go.wait();
+    });
+    held_.get_future().wait();
+  }
+  ~HeldLoop() { go_.set_value(); }
+
+ private:
+  std::promise<void> held_;
+  std::promise<void> go_;
+};
+
+// The loop takes up both in one turn.
+TEST_F(HostTest, CallsComeBehindTheOpeningOfTheirGroup) {
+  start(1);
+  GroupOptions alone = group_options(1, 1);
+  alone.members.resize(1);
+  std::promise<replica::ProposeResult> proposed;
+  std::promise<NodeStatus> told;
+  {
+    const HeldLoop held(host(1));
+    open(1, alone);
+    Group& group = *part(1, 1).group;
+    group.propose(Bytes("x"), kLong, [&proposed](replica::ProposeResult result) {
+      proposed.set_value(std::move(result));
+    });
+    group.status([&told](NodeStatus status) { told.set_value(std::move(status)); });
+  }
+  EXPECT_EQ(proposed.get_future().get().status, replica::ProposeStatus::committed);
+  EXPECT_EQ(told.get_future().get().id, raft::NodeId(11));
+}
+
+TEST_F(HostTest, AGroupThatHasJustBeenOpenedIsClosed) {
+  start(1);
+  std::thread closes;
+  {
+    const HeldLoop held(host(1));
+    for (const std::uint64_t group : {1U, 2U}) open(1, group_options(group, 1));
+    closes = std::thread([this] { EXPECT_TRUE(host(1).close_group(raft::GroupId(1)).ok()); });
+  }
+  closes.join();
+  EXPECT_THAT(status(1).groups, ElementsAre(raft::GroupId(2)));
+}
+
+TEST_F(HostTest, AHostStopsWithGroupsThatHaveJustBeenOpened) {
+  start(1);
+  start_with(2, 1);
+  std::size_t answers = 0;  // of the loop's thread
+  for (std::uint64_t group = 1; group <= 20; ++group) {
+    open(1, group_options(group, 1));
+    part(1, group).group->propose(Bytes("x"), kLong, [&answers](const auto&) { ++answers; });
+  }
+  hosts_[0].reset();
+  EXPECT_EQ(answers, 20U);
 }
 
 // Groups at rest hold their leases by the beats of three processes.

@@ -22,9 +22,10 @@ replica::Event applied(std::uint64_t index) {
 }
 
 std::size_t taken(Mailbox& mailbox) {
+  std::vector<Mailbox::Task> admissions;
   std::vector<Posted> events;
   std::vector<Mailbox::Task> tasks;
-  mailbox.take(events, tasks);
+  mailbox.take(admissions, events, tasks);
   return events.size();
 }
 
@@ -66,9 +67,10 @@ TEST(Mailbox, ANewerPersistedCoversTheOlder) {
   Mailbox mailbox;
   EXPECT_EQ(add(mailbox, replica::Persisted{raft::ReadyId(1)}), Added::first);
   EXPECT_EQ(add(mailbox, replica::Persisted{raft::ReadyId(2)}), Added::behind);
+  std::vector<Mailbox::Task> admissions;
   std::vector<Posted> events;
   std::vector<Mailbox::Task> tasks;
-  mailbox.take(events, tasks);
+  mailbox.take(admissions, events, tasks);
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(std::get<replica::Persisted>(events.front().event).id, raft::ReadyId(2));
 }
@@ -80,6 +82,22 @@ TEST(Mailbox, ANewerPersistedOfAnotherGroupCoversNothing) {
   EXPECT_EQ(mailbox.add(kGroup, first), Added::first);
   EXPECT_EQ(mailbox.add(kGroup.next(), second), Added::behind);
   EXPECT_EQ(taken(mailbox), 2U);
+}
+
+TEST(Mailbox, AnAdmissionWakesAndComesApart) {
+  Mailbox mailbox;
+  int admitted = 0;
+  EXPECT_EQ(mailbox.admit([&admitted] { ++admitted; }), Added::first);
+  EXPECT_EQ(mailbox.admit([&admitted] { ++admitted; }), Added::behind);
+  EXPECT_EQ(add(mailbox, replica::Tick{}), Added::behind);
+  std::vector<Mailbox::Task> admissions;
+  std::vector<Posted> events;
+  std::vector<Mailbox::Task> tasks;
+  mailbox.take(admissions, events, tasks);
+  EXPECT_EQ(events.size(), 1U);
+  EXPECT_TRUE(tasks.empty());
+  for (Mailbox::Task& admission : admissions) admission();
+  EXPECT_EQ(admitted, 2);
 }
 
 TEST(Mailbox, AClosedOneLeavesTheEventWithItsOwner) {

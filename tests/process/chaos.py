@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Everything at once, on the real program: a cluster under load while faults drawn from a seed
-strike its processes, network, clocks and disks. Rounds of some 25 s: faults, then all is healed and
+strike its processes, members, network, clocks and disks. Rounds of some 25 s: faults, then all is healed and
 the cluster has to recover within a bound, then what the clients saw is judged. Also watched all the
 time: that a term has one leader, that no two leases overlap, that nobody votes twice in a term. At
 the end of each workload all nodes are killed, and every acknowledged write has to be there.
@@ -29,6 +29,7 @@ import power_cut
 import slots
 from chaos_faults import Faults, in_thread
 from chaos_load import WORKLOADS
+from chaos_members import Members
 from chaos_plan import CLASSES, Plan
 from chaos_watch import Violation, Watch
 from cluster import Cluster, Failed, Skipped, built, check, main, wait_for
@@ -187,7 +188,7 @@ class Stretch:
         self.cluster.peers = ",".join(f"{node}={place.peer}" for node, place in
                                       self.network.places.items())
         for node in self.cluster.nodes:
-            place = self.network.places[node.id]
+            place = self.network.places[node.place]
             node.peers, node.host, node.namespace = self.cluster.peers, place.host, place.namespace
             node.flags += ["--peer-listen", place.listen]
         self.proxy = self.faults = self.watch = None
@@ -232,7 +233,9 @@ class Stretch:
         self.watch = Watch(self.cluster, self.story,
                            lambda node: node in self.faults.busy or self.faults.failed, self.options.groups)
         self.faults = Faults(self.cluster, self.network, power, clocks, vm_clocks, self.proxy,
-                             self.watch, self.story, self.options.groups)
+                             self.watch, self.story,
+                             Members(self.cluster, self.network, self.options.groups, self.options.slack),
+                             self.options.groups)
         self.cluster.start()
         if self.options.control == "sync":
             power.skip_syncs()

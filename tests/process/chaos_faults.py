@@ -61,8 +61,9 @@ class Faults:
     """The hands of a plan. `watch` knows who leads. `busy` are the nodes of which the process is in
     somebody's hands; a second fault of a process leaves them alone."""
 
-    def __init__(self, cluster, network, power, clocks, vm_clocks, proxy, watch, story, groups=1):
+    def __init__(self, cluster, network, power, clocks, vm_clocks, proxy, watch, story, members, groups=1):
         self._cluster = cluster
+        self._members = members
         self._groups = groups
         self._network = network
         self._power = power  # None without a disk that can be cut
@@ -71,10 +72,11 @@ class Faults:
         self._proxy = proxy
         self._watch = watch
         self._story = story
-        self._cpu = {node: CpuGroup(f"leasehold-chaos-{os.getpid()}-{node.id}")
+        self._cpu = {node: CpuGroup(f"leasehold-chaos-{os.getpid()}-{node.place}")
                         for node in cluster.nodes}
         self._stopping = asyncio.Event()
         self.busy = set()
+        self._replacing = False  # a node: the others are all that know what it knew
         self.workload = None  # that of the round
         self.failed = None  # what went wrong first; told before anything that follows from it
         self.done = collections.Counter()
@@ -127,12 +129,14 @@ class Faults:
             self._story.end(entry)
 
     def _nodes_of(self, fault):
-        """None: another fault uses the node, or there is no leader."""
+        """None: another fault uses the node, or there is no leader; or too few would be left that are well."""
+        if fault.kind == "replace" and (self._replacing or self.busy or not self._watch.all_answer()):
+            return None
         holds = fault.kind in OF_A_PROCESS or fault.what in STOPS
         if fault.node is None:
             nodes = list(self._cluster.nodes) if fault.kind == "power" else []
         else:
-            node = self._leader() if fault.node == LEADER else self._cluster.node(fault.node)
+            node = self._leader() if fault.node == LEADER else self._cluster.at(fault.node)
             nodes = [node]
         if None in nodes or (holds and self.busy & set(nodes)):
             return None
@@ -151,6 +155,26 @@ class Faults:
             await in_thread(nodes[0].kill)
             await self._sleep(fault.lasts)
             nodes[0].start()  # on this thread: a process ends with the thread that started it
+
+    async def do_replace(self, fault, nodes):
+        node, before, fresh = nodes[0], nodes[0].id, self._members.new_number()
+        self._replacing = True
+        with self._hold(nodes):
+            await in_thread(node.kill)
+            await self._sleep(fault.lasts)
+            await in_thread(self._members.remove, node, before)
+            self._watch.becomes_another(node)
+            node.become(fresh, self._members.others_of(node))
+            if self._proxy is not None:
+                self._proxy.moves_in(fresh, node.place)
+            elif fault.detail["address"] == "another":
+                self._members.move(node)
+            adding = asyncio.ensure_future(in_thread(self._members.add, node, fresh))
+            await self._sleep(fault.detail["late"])
+            node.start()
+            await adding
+        # Not if one of these fails: then the next one could take the majority.
+        self._replacing = False
 
     async def do_power(self, fault, nodes):
         """The log of each must hold what the node had called durable, before anybody helps it."""
@@ -227,9 +251,9 @@ class Faults:
         node.start()
 
     async def do_partition(self, fault, nodes):
-        everyone = [node.id for node in self._cluster.nodes]
+        everyone = [node.place for node in self._cluster.nodes]
         if nodes:
-            one = nodes[0].id
+            one = nodes[0].place
             out = [(one, other) for other in everyone if other != one]
             into = [(other, one) for other in everyone if other != one]
             pairs = {"isolated": out + into, "mute": out, "deaf": into}[fault.what]
@@ -256,7 +280,7 @@ class Faults:
         for node in self._cluster.nodes:
             rates = fault.detail["rates"]
             is_leader = node is leader and LEADER in rates
-            self._clocks[node].drift(*rates[LEADER if is_leader else node.id])
+            self._clocks[node].drift(*rates[LEADER if is_leader else node.place])
         await self._sleep(fault.lasts)
 
     async def do_jump(self, fault, nodes):

@@ -7,7 +7,7 @@ by a rule of the router, so acknowledgements of TCP are lost too. Needs root.
 Loopback: all on 127.0.0.1, for machines that have no namespaces; only the proxy can cut here.
 
 In both, the proxy (bench/frame_proxy.py) may stand between the nodes: their peers then have its
-addresses.
+addresses. Where it does not, move() gives a place another address for peers.
 """
 
 import contextlib
@@ -47,6 +47,10 @@ class Loopback:
             listen = f"127.0.0.1:{free_port()}"
             peer = f"127.0.0.1:{free_port()}" if proxied else listen
             self.places[node] = Place("127.0.0.1", peer, listen)
+
+    def move(self, node):
+        place = self.places[node]
+        place.peer = place.listen = f"127.0.0.1:{free_port()}"
 
     def proxy_source(self, _):
         return "127.0.0.1"
@@ -141,6 +145,11 @@ class Namespaces:
             listen = f"10.77.{node}.2:7100"
             peer = f"10.77.100.{node}:7100" if proxied else listen
             self.places[node] = Place(f"10.77.{node}.2", peer, listen, namespace)
+
+    def move(self, node):
+        place = self.places[node]
+        host, port = place.listen.rsplit(":", 1)
+        place.peer = place.listen = f"{host}:{int(port) + 1}"
 
     def proxy_source(self, node):
         """What the proxy's connections on behalf of `node` come from."""

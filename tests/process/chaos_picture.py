@@ -20,7 +20,7 @@ STYLE = """
   .kill { fill: #b22222; } .power { fill: #7b1fa2; } .pause { fill: #1565c0; }
   .starve { fill: #00838f; } .disk { fill: #6d4c41; } .partition { fill: #e65100; }
   .proxy { fill: #c2185b; } .drift { fill: #9e9d24; } .jump { fill: #455a64; }
-  .transfer { fill: #2e7d32; } .violation { stroke: #ff0000; stroke-width: 3; }
+  .transfer { fill: #2e7d32; } .replace { fill: #4e342e; } .violation { stroke: #ff0000; stroke-width: 3; }
   .heal { stroke: currentColor; stroke-dasharray: 3 3; }
   @media (prefers-color-scheme: dark) {
     svg { background: #16181c; color: #dddddd; }
@@ -35,7 +35,7 @@ class Entry:
     def __init__(self, fault, nodes, begun):
         self.kind = fault.kind
         self.text = str(fault)
-        self.nodes = [node.id for node in nodes]
+        self.nodes = [node.place for node in nodes]
         self.begun = begun
         self.ended = None
 
@@ -49,7 +49,7 @@ class Round:
         self.ended = None
         self.violation = None
         self.entries = []
-        self.states = {}  # node id: list of (when, style, term)
+        self.states = {}  # place: list of (when, style, term)
 
 
 class Story:
@@ -81,12 +81,12 @@ class Story:
         if self.rounds:
             self.rounds[-1].violation = (time.monotonic(), text)
 
-    def state(self, node_id, when, role, term, leased=False):
-        """What a node said last, or None that it did not answer."""
+    def state(self, place, when, role, term, leased=False):
+        """What the node there said last, or None that it did not answer."""
         if not self.rounds:
             return
         style = "leased" if leased else STATES.get(role, "away")
-        states = self.rounds[-1].states.setdefault(node_id, [])
+        states = self.rounds[-1].states.setdefault(place, [])
         if not states or states[-1][1:] != (style, term):
             states.append((when, style, term))
 
@@ -94,8 +94,8 @@ class Story:
 class Picture:
     """SVG, as text."""
 
-    def __init__(self, story, node_ids):
-        self._ids = node_ids
+    def __init__(self, story, places):
+        self._places = places
         self._parts = []
         self._y = 34
         self._width = 400
@@ -127,7 +127,7 @@ class Picture:
         names = (("leased", "leads with a lease"), ("leads", "leads"), ("asks", "candidate"),
                  ("follower", "follower"), ("away", "no answer"), *((kind, kind) for kind in (
                      "kill", "pause", "starve", "power", "disk", "partition", "proxy", "drift",
-                     "jump", "transfer")))
+                     "jump", "transfer", "replace")))
         for style, words in names:
             self._bar(style, x, self._y, 10, 10)
             self._text(x + 14, self._y + 9, words)
@@ -143,21 +143,21 @@ class Picture:
         top = self._y
         verdict = "" if one.violation is None else f": VIOLATION: {one.violation[1]}"
         self._text(10, top + 14, f"round {one.number}: {', '.join(one.classes)}{verdict}", "head")
-        for row, node_id in enumerate(self._ids):
+        for row, place in enumerate(self._places):
             y = top + BAND_HEAD + row * LINE
-            self._text(10, y + 14, f"node {node_id}")
-            states = one.states.get(node_id, [])
+            self._text(10, y + 14, f"node {place}")
+            states = one.states.get(place, [])
             for index, (when, style, term) in enumerate(states):
                 until = states[index + 1][0] if index + 1 < len(states) else end
                 self._bar(style, at(when), y + 9, at(until) - at(when), 13,
-                          f"node {node_id}: {style}, term {term}")
+                          f"node {place}: {style}, term {term}")
                 if style in ("leads", "leased") and at(until) - at(when) > 30 and (
                         index == 0 or states[index - 1][2] != term):
                     self._text(at(when) + 2, y + 19, f"term {term}")
             for entry in one.entries:
-                if node_id in entry.nodes:
+                if place in entry.nodes:
                     self._fault(entry, at, y + 2, end)
-        y = top + BAND_HEAD + len(self._ids) * LINE
+        y = top + BAND_HEAD + len(self._places) * LINE
         self._text(10, y + 9, "everywhere")
         lanes = []
         for entry in one.entries:
@@ -178,6 +178,6 @@ class Picture:
         self._bar(entry.kind, at(entry.begun), y, at(until) - at(entry.begun), 6, entry.text)
 
 
-def draw(story, node_ids, path):
+def draw(story, places, path):
     with open(path, "w", encoding="utf-8") as file:
-        file.write(Picture(story, node_ids).finish())
+        file.write(Picture(story, places).finish())

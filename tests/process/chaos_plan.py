@@ -6,7 +6,7 @@ import dataclasses
 import random
 
 CLASSES = ("kill", "pause", "starve", "partition", "proxy", "drift", "jump", "power", "disk",
-           "transfer")
+           "transfer", "replace")
 # Those that take hold of a whole process: one at a time on each node.
 OF_A_PROCESS = ("kill", "pause", "starve", "power", "disk")
 LEADER = "leader"
@@ -38,8 +38,8 @@ PROXY_KINDS = {
 
 @dataclasses.dataclass
 class Fault:
-    """`at` and `lasts` in seconds of the round. `node`: an id, LEADER, or None where the fault has
-    no one place."""
+    """`at` and `lasts` in seconds of the round. `node`: a place, which is the number of its first member; LEADER;
+    or None where the fault has no one place."""
     at: float
     lasts: float
     kind: str
@@ -98,6 +98,12 @@ class Plan:
 
     def _kill(self, at):
         return Fault(at, self._source.choice(DOWN_TIMES), "kill", self._victim(), "kill -9", {})
+
+    def _replace(self, at):
+        """`lasts` until its removal begins. `late`: the new process starts so long after the command that adds it."""
+        return Fault(at, self._source.choice(DOWN_TIMES), "replace", self._victim(), "disk lost",
+                     {"address": self._source.choice(("same", "another")),
+                      "late": self._source.choice((0.0, 0.0, 1.0, 4.0))})
 
     def _pause(self, at):
         return Fault(at, self._source.choice(PAUSES), "pause", self._victim(), "stopped", {})

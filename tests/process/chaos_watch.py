@@ -73,6 +73,12 @@ class LogReader:
         self._at = 0
         self._votes = {group: {} for group in claims}  # term: (for whom, when it was read)
 
+    def became_another(self):
+        """Call it when the node's process has ended, before its number changes: the next member that writes this log
+        has voted for nobody."""
+        self.read()
+        self._votes = {group: {} for group in self._claims}
+
     def read(self):
         with open(self._node.log_path, "rb") as log:
             log.seek(self._at)
@@ -117,7 +123,7 @@ class Watch:
         self._story = story
         self._expected_down = expected_down
         self._newest = {group: {} for group in self._claims}
-        self._readers = [LogReader(node, self._claims) for node in cluster.nodes]
+        self._readers = {node: LogReader(node, self._claims) for node in cluster.nodes}
         self._turn = itertools.cycle(self._claims)
         self._tasks = []
         self._over = False
@@ -138,8 +144,17 @@ class Watch:
         for result in results:
             if isinstance(result, Exception):
                 raise result
-        for reader in self._readers:
+        for reader in self._readers.values():
             reader.read()
+
+    def becomes_another(self, node):
+        """Its process has ended; its number will be another."""
+        self._readers[node].became_another()
+        self._forget(node)
+
+    def all_answer(self):
+        """Every node has answered the newest question about each group."""
+        return all(len(newest) == len(self._cluster.nodes) for newest in self._newest.values())
 
     @property
     def terms(self):
@@ -154,7 +169,7 @@ class Watch:
 
     async def _read_logs(self):
         while not self._over:
-            for reader in self._readers:
+            for reader in self._readers.values():
                 reader.read()
             await asyncio.sleep(1)
 
@@ -171,17 +186,20 @@ class Watch:
                     if connection is not None:
                         connection.close()
                     connection = None
-                    for newest in self._newest.values():
-                        newest.pop(node.id, None)
-                    self._story.state(node.id, time.monotonic(), None, None)
+                    self._forget(node)
+                    self._story.state(node.place, time.monotonic(), None, None)
                     self._look_whether_it_ended(node)
                 await asyncio.sleep(POLL_SECONDS)
         finally:
             if connection is not None:
                 connection.close()
 
+    def _forget(self, node):
+        for newest in self._newest.values():
+            newest.pop(node.id, None)
+
     async def _ask(self, node, group, connection):
-        claims = self._claims[group]
+        claims, node_id = self._claims[group], node.id
         await connection.call("LEASEHOLD", "GROUP", group, timeout=STATUS_TIMEOUT)
         asked = time.monotonic()
         reply = await connection.call("LEASEHOLD", "STATUS", timeout=STATUS_TIMEOUT)
@@ -189,17 +207,17 @@ class Watch:
         if isinstance(reply, resp.RespError):
             return
         status = json.loads(reply)
-        self._newest[group][node.id] = status
+        self._newest[group][node_id] = status
         self.counts["samples"] += 1
         leased = status["lease_left"] > 0
         if status["role"] == "leader":
-            claims.leads(status["term"], node.id, "it says so")
+            claims.leads(status["term"], node_id, "it says so")
         if status["leader"]:
-            claims.leads(status["term"], status["leader"], f"node {node.id} says so")
+            claims.leads(status["term"], status["leader"], f"node {node_id} says so")
         if leased:
-            claims.lease(node.id, status["term"], asked, answered)
+            claims.lease(node_id, status["term"], asked, answered)
         if group == 1:
-            self._story.state(node.id, answered, status["role"], status["term"], leased)
+            self._story.state(node.place, answered, status["role"], status["term"], leased)
 
     def _look_whether_it_ended(self, node):
         if node.process is None or node.process.poll() is None or self._expected_down(node):

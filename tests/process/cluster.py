@@ -98,13 +98,14 @@ def _is_zombie(number):
 
 class Node:
     """One replica: its settings, its process while there is one, its log file. Without `peers` it
-    joins a group, or is part of one."""
+    joins a group, or is part of one. `place` stays, also when another member takes this one's."""
 
     def __init__(self, binary, node_id, data_dir, peers, port, log_path, flags=()):
         self.binary = binary
-        self.id = node_id
+        self.id = self.place = node_id
         self.data_dir = data_dir
         self.peers = peers
+        self.join = None  # whom it asks, in the place of `peers`
         self.port = port
         self.log_path = log_path
         self.flags = list(flags)
@@ -128,12 +129,18 @@ class Node:
         return int(address.rsplit(":", 1)[1]) if address else None
 
     def command(self):
-        peers = ["--peers", self.peers] if self.peers else []
+        peers = ["--peers", self.peers] if self.peers else ["--join", self.join] if self.join else []
         # From another network namespace an address is none of the loopback: neither a client's nor a peer's.
         local = self.host == "127.0.0.1"
         open_door = [] if local else ["--protected-mode", "no", "--allow-plain-peers", "on"]
         return [self.binary, "serve", "--id", str(self.id), "--data-dir", self.data_dir, *peers,
                 "--listen", f"{self.host}:{self.port}", *open_door, *self.flags]
+
+    def become(self, node_id, join):
+        """Another member, which knows nothing and asks `join`: the one before has lost its disk."""
+        check(not self.running, f"{self} runs still")
+        shutil.rmtree(self.data_dir)
+        self.id, self.peers, self.join = node_id, None, join
 
     def start(self):
         check(not self.running, f"{self} runs already")
@@ -276,7 +283,7 @@ class Cluster:
                 for line in node.log_text().splitlines() if any(bug in line for bug in BUGS)]
         if kind is not None or bugs:
             for node in self.nodes + self.extra:
-                self._show_log(node)
+                self.show_log(node)
         if self.keep:
             print(f"kept: {self.folder}")
         else:
@@ -285,7 +292,7 @@ class Cluster:
             check(not bugs, f"a bug: {bugs[:1]}")
 
     @staticmethod
-    def _show_log(node):
+    def show_log(node):
         lines = node.log_text().splitlines()[-LOG_LINES_SHOWN:]
         print(f"--- the last lines of the log of {node} ({os.path.basename(node.log_path)})",
               file=sys.stderr)
@@ -300,6 +307,9 @@ class Cluster:
 
     def node(self, node_id):
         return next(node for node in self.nodes if node.id == node_id)
+
+    def at(self, place):
+        return next(node for node in self.nodes if node.place == place)
 
     def others(self, node):
         return [other for other in self.nodes if other is not node]

@@ -139,7 +139,7 @@ def claims():
     seen.lease(1, 1, 1.25, 2.0)  # asked before the other was known: it may have been earlier
     finds("two leases", seen.lease, 1, 1, 1.4, 1.5)
     now = [0.0]
-    reader = LogReader(types.SimpleNamespace(id=2, log_path=None), {1: Claims()}, lambda: now[0])
+    reader = LogReader(types.SimpleNamespace(id=2, log_path=os.devnull), {1: Claims()}, lambda: now[0])
     for line in ("term 7: pre-vote for node 1", "term 7: vote for node 3",
                  "term 7: vote for node 3", "term 7: no vote for node 1: this node voted",
                  "term 8: pre_candidate -> candidate: a quorum would vote for this node",
@@ -155,6 +155,9 @@ def claims():
     reader.judge("node 2: term 9: vote for node 3")
     reader.judge("node 2: term 8: follower -> follower: started")  # the vote never was durable
     reader.judge("node 2: term 9: vote for node 1")
+    reader.became_another()
+    reader.judge("node 4: term 9: vote for node 3")
+    finds("two votes of the next member", reader.judge, "node 4: term 9: vote for node 1")
 
 
 def plans():
