@@ -36,8 +36,8 @@ class Backend {
   virtual grant::LeaseTable& leases() = 0;
   /// Changes are shown at once. The implementation keeps what they changed.
   virtual Users& users() = 0;
-  /// Null: the state is of no group that shares slots with others. Changes are shown at once. The
-  /// implementation keeps what they changed.
+  /// Null: the state is of no group that shares slots with others. The implementation keeps what
+  /// the command changed, and shows it around its write (Slots).
   virtual Slots* slots() { return nullptr; }
   /// No command has a revision from the newest one to this one, which is above it.
   virtual void skip_to(std::uint64_t /*revision*/) {}

@@ -119,7 +119,9 @@ class MemoryStore::Impl final : public Backend {
                       keys_.load(std::memory_order_relaxed)};
     auto reply = evaluate(command, *this, sessions_, counters);
     LEASEHOLD_ASSERT(reply.ok());  // memory does not fail
+    slots_.about_to_write();
     install(counters);
+    slots_.saved();
     // After the keys: a reader that sees the end of a lease also sees that its keys are gone.
     leases_.end_step();
     events_.publish();
@@ -342,6 +344,7 @@ Result<void> MemoryStore::Impl::install(std::string_view bytes, raft::Index last
   if (!slots) return damaged;
   auto sessions = replica::SessionTable::decode_all(in.take_rest());
   if (!sessions) return damaged;
+  slots_.about_to_replace(slots.value());
   const Locked locked(*this, std::bitset<kShards>().set());
   for (std::size_t i = 0; i < kShards; ++i) shards_[i].values.swap(fresh[i]);
   sessions_.replace(std::move(sessions).value());
@@ -398,7 +401,6 @@ std::vector<Bytes> MemoryStore::apply(const std::vector<replica::Command>& comma
   impl_->sessions_.saved();
   impl_->leases_.saved();
   impl_->users_.saved();
-  impl_->slots_.saved();
   impl_->applied_.store(last.value(), std::memory_order_release);
   return replies;
 }

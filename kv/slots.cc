@@ -3,6 +3,20 @@
 #include <utility>
 
 namespace leasehold::kv {
+namespace {
+
+/// What is shown of a record while its keys are being written: none that was not here before, or
+/// that has been away since, is here.
+void narrow(SlotMap& shown, std::uint32_t slot, const SlotRecord& record) {
+  const auto before = shown.find(slot);
+  const SlotRecord* const old = before == shown.end() ? nullptr : &before->second;
+  const bool stays = serves(old) && record.epoch == (old == nullptr ? 0 : old->epoch);
+  SlotRecord narrowed = record;
+  if (serves(&record) && !stays) narrowed.phase = SlotPhase::arriving;
+  shown.insert_or_assign(slot, narrowed);
+}
+
+}  // namespace
 
 const char* slot_problem(std::uint32_t slot, const SlotRecord& record) {
   if (slot >= kSlots) return "there is no such slot";
@@ -18,39 +32,61 @@ const char* slot_problem(std::uint32_t slot, const SlotRecord& record) {
 
 std::shared_ptr<const SlotMap> Slots::list() const {
   const std::lock_guard lock(mutex_);
-  return map_;
+  return shown_;
 }
 
 const SlotRecord* Slots::find(std::uint32_t slot) const {
-  const auto at = map_->find(slot);
-  return at == map_->end() ? nullptr : &at->second;
+  const auto at = all_.find(slot);
+  return at == all_.end() ? nullptr : &at->second;
 }
 
 void Slots::set(const std::vector<std::pair<std::uint32_t, SlotRecord>>& records) {
-  SlotMap all = *map_;
-  bool elsewhere = false;
   for (const auto& [slot, record] : records) {
-    const auto [at, first] = all.try_emplace(slot, record);
-    elsewhere = elsewhere || first || at->second.phase != record.phase ||
-                at->second.other != record.other || at->second.epoch != record.epoch;
-    at->second = record;
+    all_.insert_or_assign(slot, record);
     changed_.insert(slot);
   }
-  show(std::move(all), elsewhere);
+}
+
+void Slots::about_to_write() {
+  if (changed_.empty()) return;
+  SlotMap narrowed = *shown_;
+  for (const std::uint32_t slot : changed_) narrow(narrowed, slot, all_.at(slot));
+  show(std::move(narrowed));
+}
+
+void Slots::saved() {
+  if (changed_.empty()) return;
+  changed_.clear();
+  show(all_);
+}
+
+void Slots::about_to_replace(const SlotMap& records) {
+  if (records.empty() && shown_->empty()) return;
+  SlotMap narrowed = *shown_;
+  for (const auto& [slot, record] : records) narrow(narrowed, slot, record);
+  show(std::move(narrowed));
 }
 
 void Slots::replace(SlotMap records) {
+  changed_.clear();
+  all_ = std::move(records);
   // A store without moves begins with no records: that is no change.
-  if (records.empty() && map_->empty()) return;
-  saved();
-  show(std::move(records), true);
+  if (all_.empty() && shown_->empty()) return;
+  show(all_);
 }
 
-void Slots::show(SlotMap records, bool elsewhere) {
+void Slots::show(SlotMap records) {
+  bool elsewhere = records.size() != shown_->size();
+  for (const auto& [slot, record] : records) {
+    if (elsewhere) break;
+    const auto at = shown_->find(slot);
+    elsewhere = at == shown_->end() || at->second.phase != record.phase ||
+                at->second.other != record.other || at->second.epoch != record.epoch;
+  }
   auto shown = std::make_shared<const SlotMap>(std::move(records));
   {
     const std::lock_guard lock(mutex_);
-    map_.swap(shown);
+    shown_.swap(shown);
     changes_.fetch_add(1, std::memory_order_release);
   }
   if (!elsewhere) return;

@@ -60,6 +60,11 @@ inline bool serves(const SlotRecord* record) {
 
 /// The thread of apply() changes the records, while any other reads them. It remembers the changes
 /// since the last saved(), for a store that writes them one by one.
+///
+/// Readers of a store look here before and after they read it. So what they see changes in two
+/// steps around each write of the store: about_to_write() shows what is not here any more, and
+/// saved() what is here since then. In between no slot seems to be here whose keys may be another
+/// group's, or not all there.
 class Slots {
  public:
   using Listener = std::uint64_t;
@@ -71,7 +76,6 @@ class Slots {
   std::uint64_t changes() const { return changes_.load(std::memory_order_acquire); }
   /// At least as new as the changes() that was read before. Never null.
   std::shared_ptr<const SlotMap> list() const;
-
   /// Calls `news` when a slot has another phase or another group, on the thread of apply(), so it
   /// must be quick. After forget() has returned it is not called any more.
   Listener listen(std::function<void()> news) const;
@@ -79,27 +83,31 @@ class Slots {
 
   // The thread of apply().
 
-  const SlotMap& all() const { return *map_; }
+  /// With the changes that no other thread sees yet.
+  const SlotMap& all() const { return all_; }
   /// Null: there is no record.
   const SlotRecord* find(std::uint32_t slot) const;
-  bool serves_key(std::string_view key) const {
-    return map_->empty() || serves(find(slot_of(key)));
-  }
+  bool serves_key(std::string_view key) const { return all_.empty() || serves(find(slot_of(key))); }
   void set(const std::vector<std::pair<std::uint32_t, SlotRecord>>& records);
   /// Written since the last saved().
   const std::set<std::uint32_t>& changed() const { return changed_; }
-  void saved() { changed_.clear(); }
+  void about_to_write();
+  void saved();
+  /// Another state with these records is about to replace the store; replace() follows.
+  void about_to_replace(const SlotMap& records);
   /// Then none has to be written.
   void replace(SlotMap records);
 
  private:
-  void show(SlotMap records, bool elsewhere);
+  void show(SlotMap records);
+
+  SlotMap all_;
+  std::set<std::uint32_t> changed_;
 
   std::atomic<std::uint64_t> changes_{kNoChanges};
-  /// Held while `map_` is replaced, and by readers on other threads.
+  /// Held while `shown_` is replaced, and by readers on other threads.
   mutable std::mutex mutex_;
-  std::shared_ptr<const SlotMap> map_ = std::make_shared<const SlotMap>();
-  std::set<std::uint32_t> changed_;
+  std::shared_ptr<const SlotMap> shown_ = std::make_shared<const SlotMap>();
 
   mutable std::mutex listeners_mutex_;
   mutable std::map<Listener, std::function<void()>> listeners_;

@@ -121,7 +121,7 @@ class Store : public replica::StateMachine {
   /// The users of the client port. They may be ahead of reads.
   virtual const Users& users() const = 0;
   /// Which slots this group has. Reads do not ask: the keys of a slot that is not here are found,
-  /// too. They may be ahead of reads.
+  /// too. Look before and after a read (Slots).
   virtual const Slots& slots() const = 0;
   /// How many keys exist. After a failure: the last count.
   virtual std::uint64_t size() const = 0;

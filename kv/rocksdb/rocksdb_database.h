@@ -83,9 +83,9 @@ class Database {
   std::atomic<std::uint64_t> durable_{0};
   Sessions sessions_;
   Leases leases_;
-  UserMap users_;  ///< as open() found them
+  UserMap users_;        ///< as open() found them
   SlotMap moved_slots_;  ///< as open() found them
-  StateSum sum_;   ///< of the records; of the thread of apply()
+  StateSum sum_;         ///< of the records; of the thread of apply()
   /// Why the database is not served any more; empty: it is.
   std::string distrust_;
 

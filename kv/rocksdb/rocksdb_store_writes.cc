@@ -178,6 +178,7 @@ Result<void> RocksdbStore::Impl::write_changes(const Counters& counters, raft::I
                        .Put(std::string(kCountersKey),
                             encode_record({last.value(), counters.revision, counters.keys}))
                        .ok());
+  slots_.about_to_write();
   rocksdb::WriteOptions options;
   options.disableWAL = true;
   const rocksdb::Status status =

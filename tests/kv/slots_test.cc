@@ -15,7 +15,10 @@
 namespace leasehold::kv::testing {
 namespace {
 
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Of two groups the first one has the slot of "bar" and of all {bar}, the second one that of "foo".
 constexpr std::uint32_t kBar = 5061;
@@ -331,6 +334,82 @@ TEST_P(SlotsContract, ASnapshotHasTheSlots) {
   EXPECT_EQ(*other->slots().list(), *second_->slots().list());
   EXPECT_EQ(other->slots().list()->size(), 2U);
   EXPECT_EQ(run(*other, FreezeMove{6}), second(FreezeMove{6}));
+}
+
+/// At each change of what is shown: whether the slot is here, and whether its key is.
+using Sights = std::vector<std::pair<bool, bool>>;
+Sights seen_while(Store& store, const std::vector<Command>& commands) {
+  Sights sights;
+  const auto listener = store.slots().listen([&] {
+    const auto records = store.slots().list();
+    const auto at = records->find(kBar);
+    const bool here = serves(at == records->end() ? nullptr : &at->second);
+    sights.emplace_back(here, store.get("bar").value().has_value());
+  });
+  std::vector<Bytes> encodings;
+  for (const Command& command : commands) encodings.push_back(encoded(command));
+  apply(store, store.applied_index().value() + 1, encodings);
+  store.slots().forget(listener);
+  return sights;
+}
+
+// Replicas that catch up apply many commands at once.
+TEST_P(SlotsContract, ASlotIsSeenHereOnlyWhileItsKeysAre) {
+  const Sights arrives =
+      seen_while(*second_, {ExpectSlots{kSecond, 2, kFirst, 2, {{kBar, 1}}},
+                            ImportKeys{kFirst, 2, {row("bar", "v")}}, TakeSlots{kFirst, 2, 3}});
+  EXPECT_EQ(arrives.back(), std::pair(true, true));
+  EXPECT_THAT(arrives, Not(Contains(std::pair(true, false))));
+  first(Set{"bar", "v"});
+  const Sights leaves =
+      seen_while(*store_, {BeginMove{kFirst, 2, kSecond, {kBar}}, FreezeMove{2}, LeaveSlots{2},
+                           DropKeys{kSecond, 2, {"bar"}}, ForgetSlots{2}});
+  EXPECT_FALSE(leaves.back().first);
+  EXPECT_FALSE(store_->get("bar").value());
+  EXPECT_THAT(leaves, Not(Contains(std::pair(true, false))));
+}
+
+// A snapshot replaces a whole store at one instant.
+TEST_P(SlotsContract, ASnapshotWithoutTheKeysOfASlotDoesNotShowItHere) {
+  move_all();
+  const auto snapshot = store_->take_snapshot();
+  ASSERT_TRUE(snapshot);
+  const auto other = make("other");
+  run(*other, Set{"bar", "v"});
+  Sights sights;
+  other->slots().listen([&] {
+    sights.emplace_back(serves(&other->slots().list()->at(kBar)),
+                        other->get("bar").value().has_value());
+  });
+  ASSERT_TRUE(other->install_snapshot(
+      BytesSnapshot(bytes_of(*snapshot.value()), snapshot.value()->last())));
+  EXPECT_THAT(sights, ElementsAre(std::pair(false, true)));
+}
+
+TEST(Slots, AreShownInTwoSteps) {
+  const auto record = [](SlotPhase phase, std::uint64_t epoch) {
+    return SlotRecord{phase, epoch, kSecond, 1, 0};
+  };
+  Slots slots;
+  const auto shown = [&slots] { return slots.list()->at(7).phase; };
+  const auto step = [&](const SlotRecord& to) {
+    slots.set({{7, to}});
+    slots.about_to_write();
+    const SlotPhase between = shown();
+    slots.saved();
+    EXPECT_EQ(shown(), to.phase);
+    return between;
+  };
+  EXPECT_EQ(slots.changes(), Slots::kNoChanges);
+  EXPECT_EQ(step(record(SlotPhase::copying, 0)), SlotPhase::copying) << "it was here";
+  EXPECT_EQ(step(record(SlotPhase::frozen, 0)), SlotPhase::frozen);
+  EXPECT_EQ(step(record(SlotPhase::owned, 2)), SlotPhase::arriving);
+  EXPECT_EQ(step(record(SlotPhase::copying, 2)), SlotPhase::copying);
+  EXPECT_EQ(step(record(SlotPhase::owned, 4)), SlotPhase::arriving) << "it has been away since";
+  const std::uint64_t changes = slots.changes();
+  slots.about_to_write();
+  slots.saved();
+  EXPECT_EQ(slots.changes(), changes);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, SlotsContract, each_store(), name_of_store);
