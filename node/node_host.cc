@@ -54,10 +54,11 @@ void ReplicaLinks::send(raft::NodeId to, wire::PeerMessage message) {
 
 void ReplicaLinks::introduce(const MemberEdit& added,
                              std::function<void(Result<wire::Hello>)> done) {
-  Result<wire::Hello> answer =
-      Error{ErrorCode::unavailable,
-            fmt::format("no host of this pool that runs is at {}: give it the address of a host",
-                        added.address)};
+  Result<wire::Hello> answer = Error{
+      ErrorCode::unavailable,
+      fmt::format("no host that runs and knows this one is at {}: give the address of a host, "
+                  "and start that with all hosts of the pool, this one too",
+                  added.address)};
   for (const net::PeerAddress& host : loop_.transport().peers()) {
     const auto directory = host.address == added.address ? directory_of_(host) : std::nullopt;
     if (!directory) continue;
