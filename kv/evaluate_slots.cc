@@ -122,8 +122,8 @@ Result<Reply> run(const CancelMove& cancel, SlotDraft draft) {
   Records records = of_move(cancel.move, draft, [](const SlotRecord& record) {
     return record.phase == SlotPhase::copying;
   });
-  // The move stays in the record: what its driver still sends finds the slot owned.
-  for (auto& [slot, record] : records) record.phase = SlotPhase::owned;
+  // Without the number: one of the other group's moves to here may have the same.
+  for (auto& [slot, record] : records) record = {SlotPhase::owned, record.epoch, 0, 0, 0};
   write(records, draft);
   return Reply(integer(records.size()));
 }

@@ -26,7 +26,10 @@ const char* slot_problem(std::uint32_t slot, const SlotRecord& record) {
   if (record.phase != SlotPhase::arriving && record.keys > 0) {
     return "a slot that does not arrive counts keys";
   }
-  if (record.other == 0 || record.move == 0) return "a slot has moved without a move";
+  const bool cancelled = record.phase == SlotPhase::owned && record.other == 0 && record.move == 0;
+  if ((record.other == 0 || record.move == 0) && !cancelled) {
+    return "a slot has moved without a move";
+  }
   return nullptr;
 }
 

@@ -39,7 +39,8 @@ struct SlotRecord {
   /// How often the slot has changed its group. Of two groups that say that they have it, the one
   /// with the larger number does. Of `arriving`: with this move.
   std::uint64_t epoch = 0;
-  std::uint32_t other = 0;  ///< the group it goes to, is at or came from, from 1 on; 0: none
+  /// The group it goes to, is at or came from, from 1 on. 0, as `move`: its move was cancelled.
+  std::uint32_t other = 0;
   /// The revision, in the group that it leaves, of the command that began the move. A later attempt
   /// has a larger one.
   std::uint64_t move = 0;

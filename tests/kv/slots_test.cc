@@ -197,6 +197,13 @@ TEST_P(SlotsContract, ACancelledMoveLeavesTheSlotWhereItIs) {
   EXPECT_EQ(first(CancelMove{1}), "1");
   EXPECT_EQ(first(FreezeMove{1}), "nil");
   EXPECT_EQ(first(Set{"bar", "v"}), "OK");
+  EXPECT_EQ(first(TakeSlots{kSecond, 1, 2}), "nil") << "a move of the other group has this number";
+  const auto snapshot = store_->take_snapshot();
+  ASSERT_TRUE(snapshot);
+  const auto other = make("other");
+  ASSERT_TRUE(other->install_snapshot(
+      BytesSnapshot(bytes_of(*snapshot.value()), snapshot.value()->last())));
+  EXPECT_EQ(*other->slots().list(), *store_->slots().list());
   EXPECT_EQ(begin(), "4");
 }
 
