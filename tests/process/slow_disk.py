@@ -21,7 +21,7 @@ LOOK_PAUSE = 0.005
 LEASE = 1.0
 ELECTION_TIMEOUT = 0.3
 # What looking at it, and a busy machine, may add.
-TOLERANCE = 0.15
+TOLERANCE = 0.3
 # A follower's stalled disk must not be felt by a client of the leader: far less than any timeout.
 WRITE_MAX = ELECTION_TIMEOUT
 
