@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,6 +57,21 @@ bool arrives(const SlotRecord& record, std::uint32_t from, std::uint64_t move) {
   return record.phase == SlotPhase::arriving && record.other == from && record.move == move;
 }
 
+/// Why an attempt with these slots, which are ascending, is not one of the whole of these moves. An
+/// earlier driver takes all that it has copied when it has frozen what is left of its move: a slot
+/// that is not of it any more would be here and there.
+std::optional<std::string> divided(const std::set<std::uint64_t>& moves,
+                                   const std::vector<std::uint32_t>& slots, SlotDraft draft) {
+  if (moves.empty()) return std::nullopt;
+  for (const auto& [slot, record] : draft.slots.all()) {
+    if (!is_leaving(record) || moves.count(record.move) == 0) continue;
+    if (std::binary_search(slots.begin(), slots.end(), slot)) continue;
+    return fmt::format("slot {} is on its way to group {} in one move with some of these", slot,
+                       record.other);
+  }
+  return std::nullopt;
+}
+
 /// Why a lease that a client holds keeps a slot of these; none: none does.
 std::optional<std::string> held_by(const grant::LeaseTable& leases, const Records& moved) {
   const auto is_moved = [&moved](std::string_view key) {
@@ -91,6 +107,7 @@ std::optional<std::string> held_by(const grant::LeaseTable& leases, const Record
 
 Result<Reply> run(const BeginMove& begin, SlotDraft draft) {
   Records records;
+  std::set<std::uint64_t> moves;
   bool frozen = false;
   for (const std::uint32_t slot : begin.slots) {
     const SlotRecord* const found = draft.slots.find(slot);
@@ -109,11 +126,13 @@ Result<Reply> run(const BeginMove& begin, SlotDraft draft) {
       return busy("some of these slots are on their way already, and some are not");
     }
     frozen = is_frozen;
+    if (is_leaving(record)) moves.insert(record.move);
     if (!frozen) record.phase = SlotPhase::copying;
     record.other = begin.to;
     record.move = draft.counters.revision + 1;
     records.emplace_back(slot, record);
   }
+  if (auto why = divided(moves, begin.slots, draft)) return busy(*std::move(why));
   write(records, draft);
   return Reply(integer(draft.counters.revision));
 }
@@ -143,6 +162,7 @@ Result<Reply> run(const FreezeMove& freeze, SlotDraft draft) {
 Result<Reply> run(const ExpectSlots& expect, SlotDraft draft) {
   Records records;
   std::size_t taken = 0;
+  std::uint64_t keys = 0;
   for (const ExpectedSlot& expected : expect.slots) {
     const SlotRecord* const found = draft.slots.find(expected.slot);
     if (found == nullptr && begins_here(expected.slot, expect.group, expect.groups)) {
@@ -153,6 +173,7 @@ Result<Reply> run(const ExpectSlots& expect, SlotDraft draft) {
       ++taken;
       continue;
     }
+    if (arriving) keys += found->keys;
     if (arriving && found->epoch == expected.epoch && arrives(*found, expect.from, expect.move)) {
       continue;
     }
@@ -161,20 +182,19 @@ Result<Reply> run(const ExpectSlots& expect, SlotDraft draft) {
                      (found->epoch == expected.epoch && found->move > expect.move))) {
       return Reply(Nil{});
     }
-    if (arriving && found->keys > 0) {
-      return busy(
-          fmt::format("slot {} has {} keys of an earlier move", expected.slot, found->keys));
-    }
     if (found != nullptr && !arriving && found->phase != SlotPhase::gone) {
       return busy(fmt::format("slot {} has not left this group as a whole", expected.slot));
     }
+    // The keys of an earlier attempt are this one's from here on, to drop: while the earlier one
+    // still counted, its driver could take the slot without them.
+    const std::uint64_t here = arriving ? found->keys : 0;
     records.emplace_back(expected.slot, SlotRecord{SlotPhase::arriving, expected.epoch, expect.from,
-                                                   expect.move, 0});
+                                                   expect.move, here});
   }
   if (taken == expect.slots.size()) return Reply(integer(1));
   if (taken > 0) return busy("this group has taken some of these slots, and not the others");
   write(records, draft);
-  return Reply(integer(0));
+  return Reply(integer(keys == 0 ? 0 : 2));
 }
 
 Result<Reply> run(const ImportKeys& import, SlotDraft draft) {

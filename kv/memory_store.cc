@@ -62,23 +62,6 @@ std::uint8_t format_for(const Users& users, const Slots& slots) {
   return users.size() > 0 ? kMemoryFormatWithoutSlots : kMemoryFormatWithoutUsers;
 }
 
-/// A snapshot that is a string.
-class EncodedSnapshot final : public replica::Snapshot {
- public:
-  EncodedSnapshot(raft::Index last, std::string bytes) : last_(last), bytes_(std::move(bytes)) {}
-  raft::Index last() const override { return last_; }
-  std::uint64_t size() const override { return bytes_.size(); }
-  Result<void> read(std::uint64_t offset, char* to, std::size_t bytes) const override {
-    LEASEHOLD_ASSERT(offset <= bytes_.size() && bytes <= bytes_.size() - offset);
-    bytes_.copy(to, bytes, offset);
-    return {};
-  }
-
- private:
-  const raft::Index last_;
-  const std::string bytes_;
-};
-
 }  // namespace
 
 class MemoryStore::Impl final : public Backend {
@@ -182,8 +165,8 @@ class MemoryStore::Impl final : public Backend {
     return std::vector<std::string>(found.begin(), end);
   }
 
-  Result<Rows> rows(std::string_view prefix, std::optional<std::string_view> after,
-                    std::size_t count, Load load) const {
+  Rows rows(std::string_view prefix, std::optional<std::string_view> after, std::size_t count,
+            Load load) const {
     Rows out;
     {
       const Locked locked(*this, std::bitset<kShards>().set());
@@ -207,6 +190,17 @@ class MemoryStore::Impl final : public Backend {
       if (load == Load::revisions) out.rows[i].value.bytes = Bytes();
       bytes += out.rows[i].value.bytes.size();
     }
+    return out;
+  }
+
+  /// The caller holds applying_.
+  SlotFences slot_fences(const SlotSet& slots, std::optional<std::string_view> after) const {
+    SlotFences out;
+    auto at = after ? fences_.upper_bound(*after) : fences_.begin();
+    for (; at != fences_.end() && out.fences.size() < kSlotKeysSeenMax; ++at) {
+      if (slots.test(slot_of(at->first))) out.fences.emplace_back(*at);
+    }
+    if (at != fences_.end()) out.reached = out.fences.back().first;
     return out;
   }
 
@@ -426,6 +420,25 @@ Result<std::vector<std::string>> MemoryStore::keys_after(std::optional<std::stri
 Result<Rows> MemoryStore::rows(std::string_view prefix, std::optional<std::string_view> after,
                                std::size_t count, Load load) const {
   return impl_->rows(prefix, after, count, load);
+}
+
+Result<SlotRows> MemoryStore::slot_rows(const SlotSet& slots, std::optional<std::string_view> after,
+                                        Load load) const {
+  Rows some = impl_->rows("", after, kSlotKeysSeenMax, load);
+  SlotRows out;
+  if (some.more) out.reached = some.rows.back().key;
+  std::erase_if(some.rows, [&slots](const Row& row) { return !slots.test(slot_of(row.key)); });
+  out.rows = std::move(some.rows);
+  return out;
+}
+Result<SlotFences> MemoryStore::slot_fences(const SlotSet& slots,
+                                            std::optional<std::string_view> after) const {
+  const std::lock_guard lock(impl_->applying_);
+  return impl_->slot_fences(slots, after);
+}
+Result<grant::FencingToken> MemoryStore::fence(std::string_view key) const {
+  const std::lock_guard lock(impl_->applying_);
+  return impl_->fence(key);
 }
 
 Result<std::optional<std::size_t>> MemoryStore::length(std::string_view key) const {

@@ -34,6 +34,11 @@ class MemoryStore final : public Store {
                                               std::size_t count) const override;
   Result<Rows> rows(std::string_view prefix, std::optional<std::string_view> after,
                     std::size_t count, Load load) const override;
+  Result<SlotRows> slot_rows(const SlotSet& slots, std::optional<std::string_view> after,
+                             Load load) const override;
+  Result<SlotFences> slot_fences(const SlotSet& slots,
+                                 std::optional<std::string_view> after) const override;
+  Result<grant::FencingToken> fence(std::string_view key) const override;
   Result<std::optional<std::size_t>> length(std::string_view key) const override;
   Result<std::vector<replica::SessionTable::Session>> sessions() const override;
   Result<std::optional<FoundLease>> find_lease(grant::LeaseId id,

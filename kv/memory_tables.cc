@@ -1,3 +1,4 @@
+#include <leasehold/base/assert.h>
 #include <leasehold/kv/memory_tables.h>
 
 #include <cstdint>
@@ -5,6 +6,12 @@
 #include <utility>
 
 namespace leasehold::kv {
+
+Result<void> EncodedSnapshot::read(std::uint64_t offset, char* to, std::size_t bytes) const {
+  LEASEHOLD_ASSERT(offset <= bytes_.size() && bytes <= bytes_.size() - offset);
+  bytes_.copy(to, bytes, offset);
+  return {};
+}
 
 void put_users(std::string& out, const Users& users) {
   BigWriter to(out);

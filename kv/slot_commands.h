@@ -27,7 +27,8 @@ inline constexpr std::size_t kCommandSlotsMax = 1024;
 /// Begins a move, or another attempt of one: of slots that are here, all of them frozen or none.
 /// `group` of `groups` is where this command is applied: without a record it has the slots that
 /// their numbers give it. Result: Integer, the number of the move. Errors: moved (a slot is not
-/// here), slot_busy (a frozen one can only go where it was going).
+/// here), slot_busy (a frozen one can only go where it was going, and slots of one move go on
+/// together).
 struct BeginMove {
   std::uint32_t group = 0;           ///< from 1 on
   std::uint32_t groups = 0;          ///< 2 at least
@@ -48,8 +49,10 @@ struct ExpectedSlot {
   std::uint32_t slot = 0;
   std::uint64_t epoch = 0;  ///< how often the slot has changed its group, with this move
 };
-/// Result: Integer, 0: they may come; 1: this group has taken all of them already. Nil: a later
-/// attempt or move is known here. Errors: slot_busy: keys of an earlier move are still here.
+/// What earlier attempts and moves still send is void from here on. Result: Integer, 0: the keys
+/// may come; 1: this group has taken all of the slots already; 2: drop those keys first that
+/// earlier ones have left here (DropKeys, as of this move). Nil: a later attempt or move is known
+/// here. Errors: slot_busy: the slots have not left this group as a whole.
 struct ExpectSlots {
   std::uint32_t group = 0;  ///< as in BeginMove: where this is applied
   std::uint32_t groups = 0;

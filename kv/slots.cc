@@ -18,6 +18,12 @@ void narrow(SlotMap& shown, std::uint32_t slot, const SlotRecord& record) {
 
 }  // namespace
 
+SlotSet set_of(const std::vector<std::uint32_t>& slots) {
+  SlotSet set;
+  for (const std::uint32_t slot : slots) set.set(slot);
+  return set;
+}
+
 const char* slot_problem(std::uint32_t slot, const SlotRecord& record) {
   if (slot >= kSlots) return "there is no such slot";
   if (record.phase < SlotPhase::owned || record.phase > SlotPhase::arriving) {

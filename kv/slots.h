@@ -4,6 +4,7 @@
 #include <leasehold/kv/key_slot.h>
 
 #include <atomic>
+#include <bitset>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -48,6 +49,8 @@ struct SlotRecord {
   friend bool operator==(const SlotRecord&, const SlotRecord&) = default;
 };
 using SlotMap = std::map<std::uint32_t, SlotRecord>;
+using SlotSet = std::bitset<kSlots>;
+SlotSet set_of(const std::vector<std::uint32_t>& slots);
 
 /// Why a record is none that a group writes; null: it may be one.
 const char* slot_problem(std::uint32_t slot, const SlotRecord& record);

@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace leasehold::kv {
@@ -55,7 +56,19 @@ struct Rows {
   std::vector<Row> rows;
   bool more = false;  ///< there are more after the last row
 };
-/// Value bytes of one Store::rows(), give or take one value.
+/// Keys of some slots, in ascending order, at one instant.
+struct SlotRows {
+  std::vector<Row> rows;
+  std::optional<std::string> reached;  ///< go on after this key; none: there are no more
+};
+/// Keys, also deleted ones, that were written with a token, and the largest of each.
+struct SlotFences {
+  std::vector<std::pair<std::string, grant::FencingToken>> fences;
+  std::optional<std::string> reached;  ///< as in SlotRows
+};
+/// Keys, of any slot, that one Store::slot_rows() or slot_fences() looks at.
+inline constexpr std::size_t kSlotKeysSeenMax = 16384;
+/// Value bytes of one Store::rows() or slot_rows(), give or take one value.
 inline constexpr std::size_t kRowsBytesMax = std::size_t{4} << 20U;
 
 /// The error of a read whose values have more than `max` bytes together.
@@ -95,6 +108,15 @@ class Store : public replica::StateMachine {
   /// part. Changes that the later parts already contain then come once more. Errors as get().
   virtual Result<Rows> rows(std::string_view prefix, std::optional<std::string_view> after,
                             std::size_t count, Load load) const = 0;
+  /// The keys in `slots` from the first one after `after` on (from the very first one without it),
+  /// as many as one call finds. Errors as get().
+  virtual Result<SlotRows> slot_rows(const SlotSet& slots, std::optional<std::string_view> after,
+                                     Load load) const = 0;
+  /// The same of the keys that were written with a token.
+  virtual Result<SlotFences> slot_fences(const SlotSet& slots,
+                                         std::optional<std::string_view> after) const = 0;
+  /// The largest token that has written the key; it outlives the key. 0: none. Errors as get().
+  virtual Result<grant::FencingToken> fence(std::string_view key) const = 0;
   /// Of the value; none if the key does not exist. Errors as get().
   virtual Result<std::optional<std::size_t>> length(std::string_view key) const = 0;
   Result<bool> exists(std::string_view key) const {

@@ -45,6 +45,8 @@ class GroupService {
   void stop();
 
   const kv::Store& store() const { return *store_; }
+  /// After begin().
+  kv::LeaseKeeper& keeper() { return *keeper_; }
   ServedGroup served();
 
  private:

@@ -179,6 +179,15 @@ Replicas::~Replicas() {
 
 void Replicas::begin(ServerState& state) {
   for (const auto& one : all_) one->service.begin(*one->group, state);
+  // A witness has no keys.
+  if (all_.size() == 1 || state.options.witness) return;
+  std::vector<kv::SlotMover::Replica> replicas;
+  for (const auto& one : all_) {
+    replicas.push_back({*one->group, one->service.store(), one->service.keeper()});
+  }
+  kv::SlotMover::Options options;
+  options.notice = [](const std::string& text) { spdlog::info("{}", text); };
+  mover_.emplace(std::move(replicas), std::move(options));
 }
 
 ServedGroups Replicas::served() {
@@ -292,9 +301,12 @@ void Replicas::drain(lease::Duration timeout, std::function<void(const Drained&)
 }
 
 void Replicas::stop() {
+  if (mover_) mover_->interrupt();
   for (const auto& one : all_) one->service.interrupt();
   if (node_) node_->stop();
   if (host_) host_->stop();
+  // The calls that it waits for have ended.
+  mover_.reset();
   for (const auto& one : all_) one->service.stop();
 }
 

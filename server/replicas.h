@@ -2,6 +2,7 @@
 #pragma once
 
 #include <leasehold/base/result.h>
+#include <leasehold/kv/local/slot_mover.h>
 #include <leasehold/lease/clock.h>
 #include <leasehold/node/group.h>
 #include <leasehold/node/host.h>
@@ -20,6 +21,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -111,6 +113,7 @@ class Replicas {
   // One of them.
   std::unique_ptr<node::Node> node_;
   std::unique_ptr<node::Host> host_;
+  std::optional<kv::SlotMover> mover_;  ///< of many groups
 };
 
 }  // namespace leasehold::server

@@ -193,6 +193,30 @@ Result<grant::FencingToken> read_fence(rocksdb::DB& db, std::string_view key) {
   return grant::FencingToken(token.value());
 }
 
+Result<SlotFences> read_slot_fences(rocksdb::DB& db, const SlotSet& slots,
+                                    std::optional<std::string_view> after) {
+  SlotFences out;
+  std::size_t seen = 0;
+  const auto done = for_each(
+      db, rocksdb::ReadOptions(), kFenceSpace, fence_key(after.value_or(std::string_view())),
+      [&](const rocksdb::Iterator& at) -> Result<bool> {
+        const std::string_view key(at.key().data() + kFenceSpace.size(),
+                                   at.key().size() - kFenceSpace.size());
+        if (after && key == *after) return true;
+        if (slots.test(slot_of(key))) {
+          const auto token =
+              decode_whole_record("fence", {at.value().data(), at.value().size()}, 1);
+          if (!token) return token.error();
+          out.fences.emplace_back(key, grant::FencingToken(token.value()[0]));
+        }
+        if (++seen < kSlotKeysSeenMax) return true;
+        out.reached = std::string(key);
+        return false;
+      });
+  if (!done) return done.error();
+  return out;
+}
+
 Result<std::size_t> count_fences(rocksdb::DB& db) {
   std::size_t count = 0;
   const auto done = for_each(db, rocksdb::ReadOptions(), kFenceSpace, kFenceSpace,

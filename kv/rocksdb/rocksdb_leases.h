@@ -3,6 +3,7 @@
 
 #include <leasehold/base/result.h>
 #include <leasehold/kv/leases.h>
+#include <leasehold/kv/store.h>
 
 #include <cstddef>
 #include <optional>
@@ -32,6 +33,9 @@ Result<std::vector<grant::LeaseTable::Lease>> leases_after(rocksdb::DB& db, gran
 /// The largest token that has written a key; 0: none.
 Result<grant::FencingToken> read_fence(rocksdb::DB& db, std::string_view key);
 void put_fence(std::string_view key, grant::FencingToken token, rocksdb::WriteBatch& batch);
+/// As in Store.
+Result<SlotFences> read_slot_fences(rocksdb::DB& db, const SlotSet& slots,
+                                    std::optional<std::string_view> after);
 /// Of all keys. Errors: io.
 Result<std::size_t> count_fences(rocksdb::DB& db);
 

@@ -67,4 +67,31 @@ Result<Rows> read_rows(rocksdb::DB& db, std::string_view prefix,
   return out;
 }
 
+Result<SlotRows> read_slot_rows(rocksdb::DB& db, const SlotSet& slots,
+                                std::optional<std::string_view> after, Load load) {
+  const std::unique_ptr<rocksdb::Iterator> at(db.NewIterator(rocksdb::ReadOptions()));
+  const std::string from = data_key(after.value_or(std::string_view()));
+  at->Seek(from);
+  if (after && at->Valid() && at->key() == rocksdb::Slice(from)) at->Next();
+  SlotRows out;
+  std::size_t bytes = 0;
+  GiveWay way;
+  for (std::size_t seen = 1; at->Valid(); at->Next(), ++seen) {
+    const std::string_view key(at->key().data() + 1, at->key().size() - 1);
+    if (slots.test(slot_of(key))) {
+      auto value = decode_value({at->value().data(), at->value().size()}, load);
+      if (!value) return value.error();
+      bytes += key.size() + value.value().bytes.size();
+      out.rows.push_back({std::string(key), std::move(value).value()});
+    }
+    if (seen == kSlotKeysSeenMax || bytes > kRowsBytesMax) {
+      out.reached = std::string(key);
+      break;
+    }
+    way.step();
+  }
+  if (!at->status().ok()) return status_error("a read failed", at->status());
+  return out;
+}
+
 }  // namespace leasehold::kv

@@ -24,5 +24,7 @@ Result<std::vector<std::string>> read_keys(rocksdb::DB& db, std::optional<std::s
                                            std::size_t count);
 Result<Rows> read_rows(rocksdb::DB& db, std::string_view prefix,
                        std::optional<std::string_view> after, std::size_t count, Load load);
+Result<SlotRows> read_slot_rows(rocksdb::DB& db, const SlotSet& slots,
+                                std::optional<std::string_view> after, Load load);
 
 }  // namespace leasehold::kv

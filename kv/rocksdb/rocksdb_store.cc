@@ -255,6 +255,17 @@ Result<Rows> RocksdbStore::rows(std::string_view prefix, std::optional<std::stri
                                 std::size_t count, Load load) const {
   return impl_->rows(prefix, after, count, load);
 }
+Result<SlotRows> RocksdbStore::slot_rows(const SlotSet& slots,
+                                         std::optional<std::string_view> after, Load load) const {
+  return impl_->slot_rows(slots, after, load);
+}
+Result<SlotFences> RocksdbStore::slot_fences(const SlotSet& slots,
+                                             std::optional<std::string_view> after) const {
+  return impl_->slot_fences(slots, after);
+}
+Result<grant::FencingToken> RocksdbStore::fence(std::string_view key) const {
+  return impl_->stored_fence(key);
+}
 Result<std::optional<std::size_t>> RocksdbStore::length(std::string_view key) const {
   return impl_->length(key);
 }

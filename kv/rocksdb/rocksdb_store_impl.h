@@ -62,6 +62,10 @@ class RocksdbStore::Impl final : private Backend {
                                               std::size_t count) const;
   Result<Rows> rows(std::string_view prefix, std::optional<std::string_view> after,
                     std::size_t count, Load load) const;
+  Result<SlotRows> slot_rows(const SlotSet& slots, std::optional<std::string_view> after,
+                             Load load) const;
+  Result<SlotFences> slot_fences(const SlotSet& slots, std::optional<std::string_view> after) const;
+  Result<grant::FencingToken> stored_fence(std::string_view key) const;
   Result<std::optional<std::size_t>> length(std::string_view key) const;
   Result<std::vector<replica::SessionTable::Session>> sessions() const;
   Result<std::optional<FoundLease>> find_lease(grant::LeaseId id, std::string_view name) const;

@@ -78,6 +78,33 @@ Result<Rows> RocksdbStore::Impl::rows(std::string_view prefix,
   return rows;
 }
 
+Result<SlotRows> RocksdbStore::Impl::slot_rows(const SlotSet& slots,
+                                               std::optional<std::string_view> after,
+                                               Load load) const {
+  if (auto refused = refusal()) return *refused;
+  const Pinned pinned(live_);
+  auto rows = read_slot_rows(pinned.db(), slots, after, load);
+  if (!rows) return fail(rows.error());
+  return rows;
+}
+
+Result<SlotFences> RocksdbStore::Impl::slot_fences(const SlotSet& slots,
+                                                   std::optional<std::string_view> after) const {
+  if (auto refused = refusal()) return *refused;
+  const Pinned pinned(live_);
+  auto fences = read_slot_fences(pinned.db(), slots, after);
+  if (!fences) return fail(fences.error());
+  return fences;
+}
+
+Result<grant::FencingToken> RocksdbStore::Impl::stored_fence(std::string_view key) const {
+  if (auto refused = refusal()) return *refused;
+  const Pinned pinned(live_);
+  auto token = read_fence(pinned.db(), key);
+  if (!token) return fail(token.error());
+  return token;
+}
+
 Result<std::optional<std::size_t>> RocksdbStore::Impl::length(std::string_view key) const {
   if (auto refused = refusal()) return *refused;
   const Pinned pinned(live_);

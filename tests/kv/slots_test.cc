@@ -164,9 +164,10 @@ TEST_P(SlotsContract, AnEarlierAttemptIsVoid) {
   EXPECT_EQ(begin(), "3");
   EXPECT_EQ(first(FreezeMove{2}), "nil");
   EXPECT_EQ(first(CancelMove{2}), "0");
-  EXPECT_THAT(expect(3), HasSubstr("error 19: slot 5061 has 1 keys of an earlier move"));
-  EXPECT_EQ(second(DropKeys{kFirst, 3, {"bar"}}), "0") << "of another attempt";
-  EXPECT_EQ(second(DropKeys{kFirst, 2, {"bar"}}), "1");
+  EXPECT_EQ(expect(3), "2") << "a key of an earlier attempt is here";
+  EXPECT_EQ(second(DropKeys{kFirst, 2, {"bar"}}), "0") << "of another attempt";
+  EXPECT_EQ(second(TakeSlots{kFirst, 2, 3}), "nil") << "its keys are about to be dropped";
+  EXPECT_EQ(second(DropKeys{kFirst, 3, {"bar"}}), "1");
   EXPECT_EQ(expect(3), "0");
   EXPECT_EQ(expect(2), "nil");
   EXPECT_EQ(import(2, row("bar", "old")), "nil");
@@ -190,6 +191,17 @@ TEST_P(SlotsContract, WhatIsFrozenGoesForwardOnly) {
   EXPECT_EQ(first(LeaveSlots{3}), "1");
   EXPECT_EQ(first(LeaveSlots{3}), "0");
   EXPECT_EQ(first(FreezeMove{3}), "nil");
+}
+
+TEST_P(SlotsContract, SlotsOfOneMoveGoOnTogether) {
+  EXPECT_EQ(first(BeginMove{kFirst, 2, kSecond, {kBar, kBar + 1}}), "1");
+  EXPECT_EQ(second(ExpectSlots{kSecond, 2, kFirst, 1, {{kBar, 1}, {kBar + 1, 1}}}), "0");
+  EXPECT_THAT(begin(), HasSubstr("slot 5062 is on its way to group 2 in one move with some"));
+  EXPECT_THAT(first(BeginMove{kFirst, 3, 3, {kBar + 1}}), HasSubstr("error 19"));
+  EXPECT_EQ(first(BeginMove{kFirst, 2, kSecond, {kBar - 1, kBar, kBar + 1}}), "2") << "with others";
+  EXPECT_EQ(first(FreezeMove{1}), "nil");
+  EXPECT_EQ(first(FreezeMove{2}), "3");
+  EXPECT_THAT(begin(), HasSubstr("error 19"));
 }
 
 TEST_P(SlotsContract, ACancelledMoveLeavesTheSlotWhereItIs) {
@@ -374,6 +386,7 @@ TEST_P(SlotsContract, ASlotIsSeenHereOnlyWhileItsKeysAre) {
   EXPECT_FALSE(leaves.back().first);
   EXPECT_FALSE(store_->get("bar").value());
   EXPECT_THAT(leaves, Not(Contains(std::pair(true, false))));
+  EXPECT_THAT(leaves, Contains(std::pair(false, true))) << "not shown before its keys have gone";
 }
 
 // A snapshot replaces a whole store at one instant.

@@ -30,6 +30,17 @@ class StoreOver : public kv::Store {
                         std::size_t count, kv::Load load) const override {
     return store_.rows(prefix, after, count, load);
   }
+  Result<kv::SlotRows> slot_rows(const kv::SlotSet& slots, std::optional<std::string_view> after,
+                                 kv::Load load) const override {
+    return store_.slot_rows(slots, after, load);
+  }
+  Result<kv::SlotFences> slot_fences(const kv::SlotSet& slots,
+                                     std::optional<std::string_view> after) const override {
+    return store_.slot_fences(slots, after);
+  }
+  Result<grant::FencingToken> fence(std::string_view key) const override {
+    return store_.fence(key);
+  }
   Result<std::optional<std::size_t>> length(std::string_view key) const override {
     return store_.length(key);
   }

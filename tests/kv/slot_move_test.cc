@@ -1,0 +1,344 @@
+// Moves of slots from group to group, with drivers that die or go on beside their successors,
+// commands that come late or not at all, and clients that write at any moment.
+#include <leasehold/kv/local/slot_jobs.h>
+#include <leasehold/tests/kv/store_support.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace leasehold::kv::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A group in memory that executes at once, unless `disturb` says otherwise.
+class QuickGroup final : public MovingGroup {
+ public:
+  enum class Fate { executed, refused, unanswered, late };
+
+  Result<Reply> execute(const Command& command) override {
+    const Bytes bytes = encoded(command);
+    const Fate fate = before ? before() : Fate::executed;
+    if (fate == Fate::refused) return Error{ErrorCode::unavailable, "refused"};
+    if (fate == Fate::late) {
+      late.push_back(bytes);
+      return Error{ErrorCode::timed_out, "late"};
+    }
+    const Bytes reply = apply_one(bytes);
+    if (fate == Fate::unanswered) return Error{ErrorCode::timed_out, "unanswered"};
+    return decode_reply(reply);
+  }
+  Result<void> catch_up() override { return {}; }
+  const Store& store() const override { return store_; }
+  Result<std::optional<lease::Duration>> time_left(grant::LeaseId id) override {
+    const auto found = store_.find_lease(id, "");
+    if (!found) return found.error();
+    if (!found.value()) return std::optional<lease::Duration>();
+    return std::optional(found.value()->lease.ttl);
+  }
+
+  Bytes apply_one(const Bytes& bytes) {
+    const raft::Index index(store_.applied_index().value() + 1);
+    return store_.apply({{{raft::Term(1), index}, bytes.view()}}, index).at(0);
+  }
+  std::string run(const Command& command) { return text(apply_one(encoded(command))); }
+  void execute_late(std::size_t which) {
+    const Bytes bytes = std::move(late[which]);
+    late.erase(late.begin() + static_cast<std::ptrdiff_t>(which));
+    apply_one(bytes);
+  }
+
+  std::function<Fate()> before;
+  std::vector<Bytes> late;
+
+ private:
+  MemoryStore store_;
+};
+
+/// What a key has to be, wherever it is.
+struct Truth {
+  std::optional<std::string> value;
+  std::uint64_t token = 0;  ///< the largest that has written
+};
+
+class World {
+ public:
+  static constexpr std::uint32_t kGroups = 3;
+
+  explicit World(std::uint64_t seed) : random_(seed) {
+    for (std::size_t i = 0; i < kGroups; ++i) {
+      groups_.push_back(std::make_unique<QuickGroup>());
+      all_.push_back(groups_.back().get());
+    }
+    // Four slots, with a few keys each.
+    for (int tag = 0; tag < 4; ++tag) {
+      for (int i = 0; i < 5; ++i) {
+        keys_.push_back("{" + std::to_string(tag) + "}" + std::to_string(i));
+      }
+      slots_.insert(slot_of(keys_.back()));
+    }
+  }
+
+  void live(int steps) {
+    for (const auto& group : groups_) {
+      group->before = [this] {
+        disturb();
+        const std::uint64_t draw = random_.below(40);
+        if (draw == 0) return QuickGroup::Fate::refused;
+        if (draw == 1) return QuickGroup::Fate::unanswered;
+        if (draw == 2) return QuickGroup::Fate::late;
+        return QuickGroup::Fate::executed;
+      };
+    }
+    for (int i = 0; i < steps && !::testing::Test::HasFailure(); ++i) step();
+    for (const auto& group : groups_) {
+      group->before = nullptr;
+      group->late.clear();
+    }
+    // Every move comes to its end when nothing disturbs it.
+    for (int i = 0; i < 20; ++i) {
+      for (std::size_t group = 0; group < kGroups; ++group) drive(group);
+    }
+    for (std::size_t group = 0; group < kGroups; ++group) {
+      const auto records = groups_[group]->store().slots().list();
+      EXPECT_TRUE(slot_jobs(*records, group, kGroups).empty()) << "group " << group;
+      const auto rows = groups_[group]->store().rows("", std::nullopt, 1000, Load::whole);
+      ASSERT_TRUE(rows);
+      for (const Row& row : rows.value().rows) {
+        EXPECT_TRUE(has(group, slot_of(row.key))) << row.key << " is left in group " << group;
+      }
+      EXPECT_EQ(rows.value().rows.size(), groups_[group]->store().size());
+    }
+    for (const std::string& key : keys_) {
+      EXPECT_TRUE(owner(slot_of(key))) << key << " is nobody's";
+      read(key);
+    }
+  }
+
+  std::size_t moves() const { return moves_; }
+
+ private:
+  bool has(std::size_t group, std::uint32_t slot) const {
+    const auto records = groups_[group]->store().slots().list();
+    const auto at = records->find(slot);
+    if (at != records->end()) return serves(&at->second);
+    return first_group_of(slot, kGroups) == group;
+  }
+  std::optional<std::size_t> owner(std::uint32_t slot) const {
+    std::optional<std::size_t> found;
+    for (std::size_t group = 0; group < kGroups; ++group) {
+      if (!has(group, slot)) continue;
+      EXPECT_FALSE(found) << "slot " << slot << " is in two groups";
+      found = group;
+    }
+    return found;
+  }
+
+  void step() {
+    if (random_.below(4) == 0) move_some();
+    drive(random_.below(kGroups));
+    disturb();
+  }
+
+  /// As clients and a driver on another node would, at any moment of an attempt.
+  void disturb() {
+    for (std::uint64_t i = random_.below(3); i > 0; --i) write();
+    read(keys_[random_.below(keys_.size())]);
+    QuickGroup& any = *groups_[random_.below(kGroups)];
+    if (!any.late.empty() && random_.below(8) == 0) {
+      any.execute_late(random_.below(any.late.size()));
+    }
+    if (random_.below(60) == 0) cancel(random_.below(kGroups));
+    if (random_.below(30) == 0) move_some();
+    if (depth_ < 2 && random_.below(20) == 0) drive(random_.below(kGroups));
+  }
+
+  void drive(std::size_t group) {
+    ++depth_;
+    const auto records = groups_[group]->store().slots().list();
+    for (const SlotJob& job : slot_jobs(*records, group, kGroups)) {
+      const bool dies = random_.below(5) == 0;
+      std::uint64_t left = random_.below(20);
+      const auto done =
+          do_slot_job(all_, group, job, [dies, left]() mutable { return !dies || left-- > 0; });
+      if (done && job.phase != SlotPhase::left && job.phase != SlotPhase::arriving) ++moves_;
+    }
+    --depth_;
+  }
+
+  /// Any slots, also such that are on their way, or in another group.
+  void move_some() {
+    std::vector<std::uint32_t> some;
+    for (const std::uint32_t slot : slots_) {
+      if (random_.below(2) == 0) some.push_back(slot);
+    }
+    if (some.empty()) return;
+    const std::size_t from = random_.below(kGroups);
+    std::erase_if(some,
+                  [&](std::uint32_t slot) { return !has(from, slot) && random_.below(4) > 0; });
+    const std::size_t to = (from + 1 + random_.below(kGroups - 1)) % kGroups;
+    if (some.empty()) return;
+    groups_[from]->run(BeginMove{static_cast<std::uint32_t>(from + 1), kGroups,
+                                 static_cast<std::uint32_t>(to + 1), some});
+  }
+
+  void cancel(std::size_t group) {
+    const auto records = groups_[group]->store().slots().list();
+    for (const auto& [slot, record] : *records) {
+      if (record.phase == SlotPhase::copying) groups_[group]->run(CancelMove{record.move});
+    }
+  }
+
+  void write() {
+    const std::string& key = keys_[random_.below(keys_.size())];
+    const auto group = owner(slot_of(key));
+    if (!group) return;
+    QuickGroup& there = *groups_[*group];
+    Truth& truth = truths_[key];
+    const std::string value = "v" + std::to_string(++written_);
+    switch (random_.below(6)) {
+      case 0:
+        there.run(Del{{key}});
+        truth.value.reset();
+        return;
+      case 1: {
+        Set timed{key, value};
+        timed.ttl = 1h;
+        EXPECT_EQ(there.run(timed), "OK");
+        break;
+      }
+      case 2: return write_with_token(there, key, value);
+      default: EXPECT_EQ(there.run(Set{key, value}), "OK");
+    }
+    truth.value = value;
+  }
+
+  /// A lease in a slot keeps it where it is: it ends at once.
+  void write_with_token(QuickGroup& there, const std::string& key, const std::string& value) {
+    const grant::LeaseId id(1000 + ++written_);
+    there.run(GrantLease{id, 1h, "", "holder"});
+    const std::uint64_t token = there.store().revision();
+    there.run(RevokeLease{id});
+    Truth& truth = truths_[key];
+    EXPECT_GT(token, truth.token) << "a later holder of " << key << " has a smaller token";
+    Set set{key, value};
+    if (truth.token > 1 && random_.below(2) == 0) {
+      set.token = grant::FencingToken(truth.token - 1);
+      EXPECT_NE(there.run(set), "OK") << "a smaller token has written " << key;
+    }
+    set.token = grant::FencingToken(token);
+    EXPECT_EQ(there.run(set), "OK") << key;
+    truth.value = value;
+    truth.token = token;
+  }
+
+  void read(const std::string& key) {
+    const auto group = owner(slot_of(key));
+    if (!group) return;
+    const auto found = groups_[*group]->store().get(key);
+    ASSERT_TRUE(found);
+    const Truth& truth = truths_[key];
+    ASSERT_EQ(found.value().has_value(), truth.value.has_value()) << key;
+    if (!found.value()) return;
+    ASSERT_EQ(found.value()->bytes.view(), *truth.value) << key;
+  }
+
+  Random random_;
+  std::vector<std::unique_ptr<QuickGroup>> groups_;
+  std::vector<MovingGroup*> all_;
+  std::vector<std::string> keys_;
+  std::set<std::uint32_t> slots_;
+  std::map<std::string, Truth> truths_;
+  std::uint64_t written_ = 0;
+  std::size_t moves_ = 0;
+  int depth_ = 0;
+};
+
+TEST(SlotMoveTest, SlotsMoveUnderEverythingThatCanHappen) {
+  std::size_t moves = 0;
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    World world(seed);
+    world.live(40);
+    if (::testing::Test::HasFailure()) return;
+    moves += world.moves();
+  }
+  EXPECT_GT(moves, 2000U);
+}
+
+// More than one look at the store finds, and some changes are in front of the copy.
+TEST(SlotMoveTest, ManyKeysAreCopiedWhileTheyChange) {
+  constexpr int kKeys = 2 * static_cast<int>(kSlotKeysSeenMax) + 1000;
+  const std::uint32_t slot = slot_of("{7}");
+  const std::size_t at = first_group_of(slot, 2);
+  std::vector<std::unique_ptr<QuickGroup>> groups;
+  for (int i = 0; i < 2; ++i) groups.push_back(std::make_unique<QuickGroup>());
+  QuickGroup& from = *groups[at];
+  QuickGroup& to = *groups[1 - at];
+  for (int i = 0; i < kKeys; ++i) from.run(Set{"{7}" + std::to_string(i), "old"});
+  const auto number = static_cast<std::uint32_t>(at + 1);
+  from.run(BeginMove{number, 2, 3 - number, {slot}});
+  Random random(1);
+  std::map<std::string, std::string> written;
+  to.before = [&] {
+    const auto records = from.store().slots().list();
+    for (int i = 0; i < 50 && serves(&records->at(slot)); ++i) {
+      const std::string key = "{7}" + std::to_string(random.below(kKeys));
+      const std::string value = "v" + std::to_string(written.size());
+      from.run(Set{key, value});
+      written[key] = value;
+    }
+    return QuickGroup::Fate::executed;
+  };
+  const auto job = slot_jobs(*from.store().slots().list(), at, 2).at(0);
+  const auto done = do_slot_job({groups[0].get(), groups[1].get()}, at, job, [] { return true; });
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(to.store().size(), std::uint64_t{kKeys});
+  for (const auto& [key, value] : written) {
+    const auto found = to.store().get(key);
+    ASSERT_TRUE(found && found.value());
+    ASSERT_EQ(found.value()->bytes.view(), value) << key;
+  }
+  EXPECT_GT(written.size(), 500U);
+}
+
+TEST(SlotMoveTest, ASlotWithALeaseStaysAndSaysWhy) {
+  std::vector<std::unique_ptr<QuickGroup>> groups;
+  for (int i = 0; i < 2; ++i) groups.push_back(std::make_unique<QuickGroup>());
+  QuickGroup& from = *groups[0];
+  const std::uint32_t slot = slot_of("bar");
+  from.run(Set{"bar", "v"});
+  from.run(GrantLease{grant::LeaseId(7), 1h, "{bar}lock", "holder"});
+  from.run(BeginMove{1, 2, 2, {slot}});
+  const auto try_it = [&]() -> std::string {
+    const auto jobs = slot_jobs(*from.store().slots().list(), 0, 2);
+    const auto done =
+        do_slot_job({groups[0].get(), groups[1].get()}, 0, jobs.at(0), [] { return true; });
+    return done ? "moved" : done.error().message;
+  };
+  EXPECT_EQ(try_it(), "slot 5061 has the name of lease 7");
+  from.run(RevokeLease{grant::LeaseId(7)});
+  from.run(GrantLease{grant::LeaseId(8), 1h, "", "holder"});
+  Set set{"bar", "w"};
+  set.lease = grant::LeaseId(8);
+  from.run(set);
+  EXPECT_EQ(try_it(), "slot 5061 has a key of lease 8");
+  EXPECT_TRUE(groups[1]->store().slots().list()->empty()) << "nothing was copied for nothing";
+  from.run(RevokeLease{grant::LeaseId(8)});
+  from.run(Set{"bar", "x"});
+  EXPECT_EQ(try_it(), "moved");
+  EXPECT_EQ(groups[1]->run(Get{"bar"}), "\"x\"");
+}
+
+}  // namespace
+}  // namespace leasehold::kv::testing
