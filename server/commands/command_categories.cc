@@ -67,6 +67,7 @@ constexpr std::array kAboutTheNode = {
     Listed{"leasehold|readmode", c::fast | c::leasehold | c::connection},
     Listed{"leasehold|session", c::slow | c::leasehold | c::write},
     Listed{"leasehold|settings", kOperators | c::leasehold},
+    Listed{"leasehold|slots", kOperators | c::leasehold},
     Listed{"leasehold|snapshot", kOperators | c::leasehold},
     Listed{"leasehold|status", c::slow | c::leasehold | c::dangerous},
     Listed{"leasehold|transfer", kOperators | c::leasehold},

@@ -260,6 +260,9 @@ constexpr CommandSpec kCommands[] = {
           "Sessions, which number writes to execute once: OPEN | CLOSE id | TOUCH id | LIST"),
     other("leasehold|settings", -2, kNone, Group::leasehold, run_leasehold_settings,
           "The numbers on which the group has agreed: nothing, or SET name value ..."),
+    other("leasehold|slots", -2, Effect::after_all, Group::leasehold, run_leasehold_slots,
+          "Slots that move among the groups: nothing | LIST, which group has which | MOVE slot | "
+          "first-last ... TO group | CANCEL slot | first-last ..., which ends moves as a whole"),
     other("leasehold|snapshot", 2, kNone, Group::leasehold, run_leasehold_snapshot,
           "Makes this node's store durable and cuts its log to the tail"),
     other("leasehold|status", 2, kInTurn, Group::leasehold, run_leasehold_status,

@@ -157,6 +157,9 @@ void run_script_load(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_once(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_session(Session& session, const Arguments& args, std::string& out);
 
+// commands_slots.cc
+void run_leasehold_slots(Session& session, const Arguments& args, std::string& out);
+
 // commands_subscribe.cc
 void run_subscribe(Session& session, const Arguments& args, std::string& out);
 void run_unsubscribe(Session& session, const Arguments& args, std::string& out);

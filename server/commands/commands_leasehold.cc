@@ -1,5 +1,6 @@
 // What Redis does not have.
 #include <leasehold/server/commands/commands.h>
+#include <leasehold/server/commands/map_reply.h>
 #include <leasehold/server/commands/report.h>
 #include <leasehold/server/front/duration.h>
 #include <leasehold/server/front/words.h>
@@ -32,28 +33,6 @@ std::string parse_policy(const Arguments& args, std::size_t& at, ReadPolicy& pol
   ++at;
   return {};
 }
-
-class MapReply {
- public:
-  void add(std::string_view key, std::string_view value) {
-    append_bulk(body_, key);
-    append_bulk(body_, value);
-    ++count_;
-  }
-  void add(std::string_view key, std::int64_t value) {
-    append_bulk(body_, key);
-    append_integer(body_, value);
-    ++count_;
-  }
-  void finish(std::string& out, Protocol protocol) const {
-    append_map(out, count_, protocol);
-    out.append(body_);
-  }
-
- private:
-  std::string body_;
-  std::size_t count_ = 0;
-};
 
 std::int64_t microseconds(lease::Duration duration) {
   return duration.count() / 1000;

@@ -83,9 +83,7 @@ class UserChange : public std::enable_shared_from_this<UserChange> {
     std::string reply;
     switch (result.status) {
       case replica::ProposeStatus::committed: return finish(result.result);
-      case replica::ProposeStatus::dropped:
-        append_not_executed(reply, result.overloaded, result.leader);
-        break;
+      case replica::ProposeStatus::dropped: append_dropped(reply, result); break;
       case replica::ProposeStatus::unknown:
         append_error(reply, "UNKNOWNOUTCOME the command may still be executed");
         break;

@@ -166,6 +166,15 @@ void append_not_executed(std::string& out, bool overloaded, raft::NodeId leader)
   }
 }
 
+void append_dropped(std::string& out, const replica::ProposeResult& result) {
+  if (result.disk_full_at == raft::kNobody) {
+    return append_not_executed(out, result.overloaded, result.leader);
+  }
+  append_error(out,
+               fmt::format("TRYAGAIN the disk of node {} is full; the command was not executed",
+                           result.disk_full_at.value()));
+}
+
 void append_encoded_reply(std::string& out, const Bytes& bytes, Protocol protocol, ReplyForm form,
                           const TransactionParts& parts, kv::LeaseKeeper* keeper) {
   const Result<kv::Reply> decoded = kv::decode_reply(bytes);

@@ -3,6 +3,7 @@
 
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/lease_keeper.h>
+#include <leasehold/replica/calls.h>
 #include <leasehold/server/front/command_spec.h>
 #include <leasehold/server/front/multi.h>
 #include <leasehold/server/front/resp.h>
@@ -21,6 +22,8 @@ void append_encoded_reply(std::string& out, const Bytes& bytes, Protocol protoco
                           const TransactionParts& parts, kv::LeaseKeeper* keeper);
 /// Appends the error of a command that the node has refused.
 void append_not_executed(std::string& out, bool overloaded, raft::NodeId leader);
+/// The same, of a proposal that was dropped.
+void append_dropped(std::string& out, const replica::ProposeResult& result);
 /// The reply of a witness to every command that touches the store: which node to ask, if it knows
 /// one.
 std::string witness_refusal(const ServerState& state);

@@ -448,13 +448,7 @@ void Session::finish_write(std::uint64_t number, const replica::ProposeResult& r
       break;
     case replica::ProposeStatus::dropped:
       context_.counters->writes_dropped.add();
-      if (result.disk_full_at != raft::kNobody) {
-        append_error(
-            reply, fmt::format("TRYAGAIN the disk of node {} is full; the command was not executed",
-                               result.disk_full_at.value()));
-      } else {
-        append_not_executed(reply, result.overloaded, result.leader);
-      }
+      append_dropped(reply, result);
       break;
     case replica::ProposeStatus::unknown:
       context_.counters->writes_unknown.add();

@@ -48,7 +48,8 @@ bool changes_group(const CommandSpec& spec, const Arguments& args) {
   const bool lists = args.size() > 2 && equals_ignoring_case(args[2], "list");
   return spec.name == "leasehold|transfer" || spec.name == "acl|setuser" ||
          spec.name == "acl|deluser" || (spec.name == "leasehold|member" && !lists) ||
-         (spec.name == "leasehold|settings" && args.size() > 2);
+         (spec.name == "leasehold|settings" && args.size() > 2) ||
+         (spec.name == "leasehold|slots" && args.size() > 3);
 }
 
 bool is_about_this_node(const CommandSpec& spec) {

@@ -42,7 +42,7 @@ OTHERS = {
     "substr": "SUBSTR app:k 0 -1", "subscribe": "SUBSCRIBE __keyspace@0__:app:k",
     "psubscribe": "PSUBSCRIBE __key*__:app:*", "script|load": f"SCRIPT LOAD '{SCRIPT}'",
     "wait": "WAIT 0 0", "leasehold|readmode": "LEASEHOLD READMODE quorum",
-    "leasehold|readbackup": "LEASEHOLD READBACKUP evil 0",
+    "leasehold|readbackup": "LEASEHOLD READBACKUP evil 0", "leasehold|slots": "LEASEHOLD SLOTS MOVE 0-9 TO 2",
 }
 # Answered without a user: they prove one, or end the connection.
 WITHOUT_USER = {"quit", "reset"}

@@ -1000,6 +1000,13 @@ ours("leasehold|settings", "LEASEHOLD SETTINGS SET lease",
 ours("leasehold|settings", "LEASEHOLD SETTINGS SET lease 10ms",
      r"-(ERR unsafe lease|NOLEADER this node does not lead)")
 ours("leasehold|settings", "LEASEHOLD SETTINGS SET colour red", r"-ERR 'colour' is no setting of a group")
+ours("leasehold|slots", "LEASEHOLD SLOTS", r"\*0\r\n")
+ours("leasehold|slots", "LEASEHOLD SLOTS LIST",
+     r"\*1\r\n[*%]\d\r\n\$5\r\nfirst\r\n:0\r\n\$4\r\nlast\r\n:16383\r\n\$5\r\ngroup\r\n:1\r\n")
+ours("leasehold|slots", "LEASEHOLD SLOTS MOVE 0-99 7001 TO 1", r"-ERR this server has one group")
+ours("leasehold|slots", "LEASEHOLD SLOTS MOVE 16384 TO 1", r"-ERR '16384' is no slot")
+ours("leasehold|slots", "LEASEHOLD SLOTS CANCEL 9-3", r"-ERR '9-3' is no range of slots")
+ours("leasehold|slots", "LEASEHOLD SLOTS MOVE 1 2", r"-ERR expected LEASEHOLD SLOTS, LIST, MOVE slot")
 ours("leasehold|snapshot", "LEASEHOLD SNAPSHOT", r'\$\d+\r\n\{"index":\d+,"first_before":1,"first":1,')
 ours("leasehold|reload", "LEASEHOLD RELOAD",
      r"\$\d+\r\nsettings, certificates and keys were read again; protection of peers: plain")

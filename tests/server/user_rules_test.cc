@@ -290,7 +290,7 @@ TEST(Categories, WhatOperatorsNeedIsACategory) {
                          "acl|setuser", "acl|users", "client|kill", "client|list", "config|get",
                          "config|set", "leasehold|backup", "leasehold|host", "leasehold|member",
                          "leasehold|readbackup", "leasehold|reload", "leasehold|settings",
-                         "leasehold|snapshot", "leasehold|transfer"));
+                         "leasehold|slots", "leasehold|snapshot", "leasehold|transfer"));
 }
 
 TEST(Categories, CommandsOnKeysReadOrWrite) {
