@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Slots move from group to group while clients write and read at every node, and a node is killed now and then. The
+history of the keys that move is linearizable, no acknowledged write is lost, every move comes to its end by itself,
+and in the end each slot is in one group, with all of its keys and no others."""
+
+import asyncio
+import random
+import time
+
+import resp
+from cluster import Cluster, built, check, main, wait_for
+from history import History, Ledger
+from load import Connection, Load
+from many_groups import all_led
+
+WRITERS = 6
+MIXERS = 9
+REGISTERS = 6
+SLOTS = 16384
+# A move of a few keys takes some commits; behind a killed leader an election more.
+MOVE_SECONDS = 60
+LED_SECONDS = 60
+
+
+def arguments(parser):
+    parser.add_argument("--checker", required=True, type=built, help="the leasehold_check program")
+    parser.add_argument("--groups", type=int, default=4)
+    parser.add_argument("--moves", type=int, default=40)
+    parser.add_argument("--kills", type=int, default=4, help="of nodes, in the middle of moves")
+    parser.add_argument("--keys", type=int, default=3000, help="that nobody writes meanwhile")
+    parser.add_argument("--seed", type=int, default=1)
+
+
+def as_map(reply):
+    return {key.decode(): value for key, value in zip(reply[::2], reply[1::2])}
+
+
+async def moves_of(node):
+    connection = await Connection.to(node).open()
+    try:
+        return [as_map(move) for move in await connection.call("LEASEHOLD", "SLOTS")]
+    finally:
+        connection.close()
+
+
+async def settled(node):
+    """No move is under way."""
+    end = time.monotonic() + MOVE_SECONDS
+    while True:
+        try:
+            moves = await moves_of(node)
+        except (resp.ConnectionLost, resp.TimedOut):
+            moves = None
+        if moves == []:
+            return
+        check(time.monotonic() < end, f"moves that do not end: {moves}\n{node.log_text()[-3000:]}")
+        await asyncio.sleep(0.02)
+
+
+class Mover:
+    def __init__(self, options, cluster):
+        self._options = options
+        self._cluster = cluster
+        self._draw = random.Random(options.seed)
+        self._hot = []
+        self.took = []
+        self.cancelled = 0
+
+    async def prepare(self):
+        connection = await Connection.to(self._cluster.nodes[0]).open()
+        for number in range(REGISTERS):
+            self._hot.append(await connection.call("CLUSTER", "KEYSLOT", f"register:{number}"))
+        connection.close()
+
+    def _slots(self):
+        """Those of the registers and many others, or only these."""
+        some = {str(slot) for slot in self._hot if self._draw.random() < 0.5}
+        first = self._draw.randrange(SLOTS - 600)
+        some.add(f"{first}-{first + self._draw.randrange(600)}")
+        return sorted(some)
+
+    async def move(self, kill):
+        node = self._draw.choice(self._cluster.nodes)
+        begun = time.monotonic()
+        to = str(self._draw.randint(1, self._options.groups))
+        connection = await Connection.to(node).open()
+        reply = await connection.call("LEASEHOLD", "SLOTS", "MOVE", *self._slots(), "TO", to)
+        check(isinstance(reply, int) or reply.not_executed or reply.unknown or "on their way" in reply.text,
+              f"LEASEHOLD SLOTS MOVE: {reply!r}")
+        if kill:
+            await asyncio.sleep(self._draw.random() * 0.05)
+            other = self._draw.choice(self._cluster.nodes)
+            other.kill()
+            await asyncio.sleep(self._draw.random())
+            other.start()
+            wait_for(f"all groups at {other}", LED_SECONDS,
+                     lambda: other.try_status() and all_led(other, self._cluster.nodes, 0), pause=0.2)
+        elif self._draw.random() < 0.2:
+            reply = await connection.call("LEASEHOLD", "SLOTS", "CANCEL", "0-16383")
+            self.cancelled += reply if isinstance(reply, int) else 0
+        connection.close()
+        for each in self._cluster.nodes:
+            await settled(each)
+        if not kill:
+            self.took.append(time.monotonic() - begun)
+
+
+async def move_all(options, cluster, ledger, history):
+    load = Load(cluster.nodes, ledger, history, WRITERS, MIXERS, REGISTERS, 0.005)
+    mover = Mover(options, cluster)
+    await mover.prepare()
+    kills = set(random.Random(options.seed).sample(range(options.moves), options.kills))
+    for number in range(options.moves):
+        await mover.move(number in kills)
+        load.check()
+        if (number + 1) % 10 == 0:
+            print(f"{number + 1} moves; writes: {ledger.summary()}", flush=True)
+    await load.stop()
+    took = sorted(mover.took)
+    print(f"a move of up to 600 slots took {took[len(took) // 2]:.2f} s, {took[-1]:.2f} s at most; "
+          f"{mover.cancelled} slots stayed where they were")
+
+
+def owners(node):
+    """Of each slot its group, as LEASEHOLD SLOTS LIST says."""
+    found = [None] * SLOTS
+    with node.client() as client:
+        for part in client.call("LEASEHOLD", "SLOTS", "LIST"):
+            part = as_map(part)
+            for slot in range(part["first"], part["last"] + 1):
+                check(found[slot] is None, f"slot {slot} is in two groups")
+                found[slot] = part["group"]
+    check(None not in found, "a slot is in no group")
+    return found
+
+
+def run(options):
+    ledger, history = Ledger("ledger"), History()
+    flags = ["--groups", str(options.groups)]
+    with Cluster(options.binary, flags=flags, keep=options.keep) as cluster:
+        addresses = ",".join(f"{node.id}=127.0.0.1:{node.port}" for node in cluster.nodes)
+        for node in cluster.nodes:
+            node.flags += ["--client-addresses", addresses]
+        cluster.start()
+        for node in cluster.nodes:
+            wait_for("leaders of all groups", LED_SECONDS, lambda node=node: all_led(node, cluster.nodes, options.groups))
+        first = owners(cluster.nodes[0])
+        with cluster.nodes[0].client() as client:
+            for number in range(options.keys):
+                words = ["SET", f"still:{number}", str(number)] + (["EX", "1000"] if number % 3 == 0 else [])
+                check(client.call(*words) == "OK", "SET")
+        asyncio.run(move_all(options, cluster, ledger, history))
+        layouts = [owners(node) for node in cluster.nodes]
+        check(layouts[0] == layouts[1] == layouts[2], "the nodes know different layouts")
+        print(f"{sum(a != b for a, b in zip(first, layouts[0]))} slots are in another group now")
+        for node in cluster.nodes:
+            count, found = ledger.read_back(node)
+            print(f"{node} returned all of {count} writes; {found} of the {len(ledger.unknown)} unknown ones were "
+                  f"executed")
+            with node.client() as client:
+                for number in range(options.keys):
+                    check(client.call("GET", f"still:{number}") == str(number).encode(), f"still:{number}")
+                    if number % 300 == 0:
+                        check(0 < client.call("TTL", f"still:{number}") <= 1000, f"TTL still:{number}")
+                listed = client.call("KEYS", "*")
+                check(len(listed) == len(set(listed)) == client.call("DBSIZE"), "DBSIZE, or a key is listed twice")
+    linearizable, verdict = history.judge(options.checker)
+    print(f"history of the registers: {verdict}")
+    check(linearizable, "the history is not linearizable")
+
+
+if __name__ == "__main__":
+    main(__doc__, run, arguments)
