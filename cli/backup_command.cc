@@ -32,7 +32,7 @@ writes a snapshot to backups/monday in the data directory of the node that makes
 writes go on, and prints the path. It contains everything that was acknowledged before. Copy the
 file to another machine, or let --to do it; leasehold restore makes a new group of it.
 Of nodes with many groups one group is backed up after the other, each as it is then; --to makes a
-folder with a file for each.)";
+folder with a file for each. While a slot moves from one group to another it waits for --timeout.)";
 
 constexpr const char* kSnapshotExamples = R"(Examples:
   leasehold snapshot --servers 10.0.0.1:7201,10.0.0.2:7201,10.0.0.3:7201
@@ -92,6 +92,8 @@ std::string line_of(const Json& node) {
 /// What `leasehold backup` prints of one group; `to`: where a copy is, if there is one.
 void say(const RemoteBackup& backup, const std::string& to, bool json) {
   Json made = backup.reply;
+  // A long list, for why_apart().
+  made.erase("slots");
   made["server"] = backup.server;
   if (backup.group > 0) made["group"] = backup.group;
   if (!to.empty()) made["copy"] = to;
@@ -112,8 +114,9 @@ void say(const RemoteBackup& backup, const std::string& to, bool json) {
 }
 
 /// Of one group, and copied to `to`, if that is not empty. Returns the exit status.
-int back_up(const BackupRequest& request, const std::string& to, bool json) {
-  const auto written = write_backup(request);
+int back_up(const BackupRequest& request, const std::string& to, bool json,
+            std::vector<RemoteBackup>& done) {
+  auto written = write_backup(request);
   if (!written) return fail("backup", written.error().message, status_of(written.error()));
   if (!to.empty()) {
     if (const auto copied = copy_backup(written.value(), to); !copied) {
@@ -124,7 +127,26 @@ int back_up(const BackupRequest& request, const std::string& to, bool json) {
     }
   }
   say(written.value(), to, json);
+  done.push_back(std::move(written).value());
   return 0;
+}
+
+/// Whether the backups of all groups are together one of the whole, although each is of another
+/// instant. Returns the exit status.
+///
+/// What counts is what the archives say of their slots, not what the groups say before and after:
+/// a slot may leave and come back in between, and a stale backup is of any time before.
+int check_together(const std::vector<RemoteBackup>& backups, const std::string& folder) {
+  const auto apart = why_apart(backups);
+  if (!apart) return fail("backup", apart.error().message, kNotExecuted);
+  if (!apart.value()) return 0;
+  return fail("backup",
+              fmt::format("the backups {} of the groups are not one of the whole: {}. Slots were "
+                          "moved meanwhile: back up again when no move is under way, and remove "
+                          "these{}",
+                          backups.front().name, *apart.value(),
+                          folder.empty() ? "" : fmt::format(" and the copies in {}", folder)),
+              kNotExecuted);
 }
 
 /// One group after the other, to the files 1, 2, ... of a folder; that has its name when it is
@@ -140,10 +162,14 @@ int back_up_all(const BackupOptions& options, std::size_t groups) {
   }
   BackupRequest request = options.request;
   if (request.name.empty()) request.name = timely_name();
+  // A move that cannot end, since its group has no leader, is no reason to save nothing.
+  request.settled = !request.stale;
+  std::vector<RemoteBackup> done;
   for (request.group = 1; request.group <= groups; ++request.group) {
     const std::string to = folder.empty() ? "" : fmt::format("{}/{}", folder, request.group);
-    if (const int status = back_up(request, to, options.json); status != 0) return status;
+    if (const int status = back_up(request, to, options.json, done); status != 0) return status;
   }
+  if (const int status = check_together(done, folder); status != 0) return status;
   if (folder.empty()) return 0;
   std::error_code failed;
   std::filesystem::rename(folder, options.to, failed);
@@ -162,6 +188,7 @@ int back_up_all(const BackupOptions& options, std::size_t groups) {
 }
 
 int run_backup(const BackupOptions& options) {
+  std::vector<RemoteBackup> done;
   if (!options.to.empty()) {
     if (const auto free = check_target(options.to); !free) {
       return fail("backup", free.error().message, kNotExecuted);
@@ -170,12 +197,12 @@ int run_backup(const BackupOptions& options) {
   if (access().group() != 0) {
     BackupRequest request = options.request;
     request.group = access().group();
-    return back_up(request, options.to, options.json);
+    return back_up(request, options.to, options.json, done);
   }
   const auto groups = count_groups(options.request);
   if (!groups) return fail("backup", groups.error().message, status_of(groups.error()));
   if (groups.value() > 1) return back_up_all(options, groups.value());
-  return back_up(options.request, options.to, options.json);
+  return back_up(options.request, options.to, options.json, done);
 }
 
 /// Asks every node at once to make its store durable and cut its log, and prints what they did.

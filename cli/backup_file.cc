@@ -1,4 +1,6 @@
 #include <leasehold/cli/backup_file.h>
+#include <leasehold/kv/slot_layout.h>
+#include <leasehold/server/host_cluster.h>
 
 #include <fmt/format.h>
 
@@ -67,6 +69,32 @@ Result<Backup> verified_backup(const std::string& from) {
                  from + " is damaged: its manifest and its archive are of two backups"};
   }
   return backup;
+}
+
+Result<std::vector<server::BackupManifest>> verified_backups(
+    const std::vector<std::string>& files) {
+  std::vector<server::BackupManifest> manifests;
+  std::vector<kv::SlotsOfState> states;
+  for (const std::string& file : files) {
+    const auto backup = verified_backup(file);
+    if (!backup) return backup.error();
+    manifests.push_back(backup.value().manifest);
+    if (files.size() > 1 && !server::is_of_group(manifests.back().cluster, manifests.size())) {
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("{} is a backup of {}, not of group {}", file,
+                               manifests.back().cluster, manifests.size())};
+    }
+    auto slots = kv::RocksdbStore::slots_of(*backup.value().archive);
+    if (!slots) return Error{slots.error().code, file + ": " + slots.error().message};
+    states.push_back({std::move(slots).value(), manifests.back().revision});
+  }
+  if (const auto apart = kv::layout_problem(states)) {
+    return Error{ErrorCode::invalid_argument,
+                 *apart + (files.size() > 1
+                               ? ": these are not files of one leasehold backup"
+                               : ": it is the backup of one group of many, and needs the others")};
+  }
+  return manifests;
 }
 
 std::string summary(const server::BackupManifest& manifest) {

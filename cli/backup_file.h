@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace leasehold::cli {
 
@@ -37,6 +38,11 @@ class ShownArchive final : public replica::Snapshot {
 /// The backup in the file `from`, read to its last byte: everything that it says of itself is true.
 /// Errors: corrupted, io, and those of a manifest.
 Result<Backup> verified_backup(const std::string& from);
+
+/// What the backups of all groups say of themselves, each read to its last byte: those of one
+/// group, or of many in their order. Errors: as verified_backup(); invalid_argument: one is of
+/// another group, or together they do not have each slot once.
+Result<std::vector<server::BackupManifest>> verified_backups(const std::vector<std::string>& files);
 
 /// "3 keys at index 7, revision 5".
 std::string summary(const server::BackupManifest& manifest);

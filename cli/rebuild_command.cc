@@ -91,6 +91,8 @@ int stage(const RebuildOptions& options, const std::string& from) {
 }
 
 /// By a backup that one of the servers writes now, so that it is not older than the node's state.
+/// It may be of any instant of a move of slots: the commands of the move stand in the group's log,
+/// and what follows the backup comes from there.
 int rebuild_from_servers(const RebuildOptions& options) {
   const std::string folder = options.folder() + "/backups";
   if (const auto made = storage::make_private_folder(folder); !made) {

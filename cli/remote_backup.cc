@@ -3,6 +3,8 @@
 #include <leasehold/cli/key_command.h>
 #include <leasehold/cli/progress.h>
 #include <leasehold/cli/remote_backup.h>
+#include <leasehold/kv/slot_layout.h>
+#include <leasehold/server/front/slots_text.h>
 #include <leasehold/storage/descriptor.h>
 #include <leasehold/storage/private_folder.h>
 
@@ -18,6 +20,7 @@
 #include <ctime>
 #include <filesystem>
 #include <future>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -124,6 +127,7 @@ Result<RemoteBackup> write_backup(const BackupRequest& request) {
   const std::string name = request.name.empty() ? timely_name() : request.name;
   std::vector<std::string> words = {"LEASEHOLD", "BACKUP", name};
   if (request.stale) words.emplace_back("STALE");
+  if (request.settled) words.emplace_back("SETTLED");
   const auto deadline = Clock::now() + request.timeout;
   std::string last;
   for (;;) {
@@ -189,6 +193,22 @@ Result<std::size_t> count_groups(const BackupRequest& request) {
     }
     std::this_thread::sleep_for(kRetryPause);
   }
+}
+
+Result<std::optional<std::string>> why_apart(const std::vector<RemoteBackup>& backups) {
+  std::vector<kv::SlotsOfState> states;
+  for (const RemoteBackup& backup : backups) {
+    const auto text = backup.reply.find("slots");
+    auto slots = text == backup.reply.end() ? kv::SlotMap()
+                 : text->is_string()        ? server::parse_slots(text->get<std::string>())
+                                            : std::nullopt;
+    if (!slots) {
+      return Error{ErrorCode::malformed,
+                   backup.server + " says of the backup what no node says: its slots"};
+    }
+    states.push_back({std::move(*slots), number_in(backup.reply, "revision")});
+  }
+  return kv::layout_problem(states);
 }
 
 int status_of(const Error& write_backup_failed) {

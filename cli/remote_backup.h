@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct BackupRequest {
   client::RespClient::Timeout timeout{5000};
   std::string name;       ///< empty: made from the time
   bool stale = false;     ///< what the node has, whether or not it is all that was acknowledged
+  bool settled = false;   ///< waits, within `timeout`, while a slot moves
   std::size_t group = 0;  ///< from 1 on; 0: the first one, which has no other beside it
 };
 
@@ -42,6 +44,9 @@ std::string timely_name();
 /// written. Errors: invalid_argument (an address), unavailable (outcome unknown), others: none was
 /// written.
 Result<RemoteBackup> write_backup(const BackupRequest& request);
+/// Why backups of all groups, in their order, are not one of the whole; none: they are. Errors:
+/// malformed.
+Result<std::optional<std::string>> why_apart(const std::vector<RemoteBackup>& backups);
 /// How a command ends that could not do without it (exit_status.h).
 int status_of(const Error& write_backup_failed);
 

@@ -161,22 +161,6 @@ std::uint64_t cluster_of(const server::ServeSettings& settings, std::uint64_t ge
   return net::cluster_id(settings.node.cluster, std::move(addresses), generation);
 }
 
-/// Each is read to its last byte.
-Result<std::vector<server::BackupManifest>> verified(const std::vector<std::string>& files) {
-  std::vector<server::BackupManifest> manifests;
-  for (const std::string& file : files) {
-    const auto backup = verified_backup(file);
-    if (!backup) return backup.error();
-    manifests.push_back(backup.value().manifest);
-    if (files.size() > 1 && !server::is_of_group(manifests.back().cluster, manifests.size())) {
-      return Error{ErrorCode::invalid_argument,
-                   fmt::format("{} is a backup of {}, not of group {}", file,
-                               manifests.back().cluster, manifests.size())};
-    }
-  }
-  return manifests;
-}
-
 /// Makes the state of one group in `dir`, where a restoration has begun, and ends that.
 Result<void> restore_group(const std::string& from, const server::BackupManifest& expected,
                            const std::string& dir, std::uint64_t cluster_id, raft::NodeId id) {
@@ -205,7 +189,7 @@ Result<std::vector<server::BackupManifest>> restore(const server::ServeSettings&
   if (auto fits = check_number(from, files.value().size(), settings.groups); !fits) {
     return fits.error();
   }
-  auto manifests = verified(files.value());
+  auto manifests = verified_backups(files.value());
   if (!manifests) return manifests.error();
 
   // It may have changed meanwhile.
@@ -271,8 +255,8 @@ int run_restore(const server::ServeSettings& settings, const std::string& from) 
 /// Checks a backup to its last byte and prints its contents in short.
 int run_verify(const std::string& from) {
   const auto files = files_of(from);
-  const auto checked =
-      files ? verified(files.value()) : Result<std::vector<server::BackupManifest>>(files.error());
+  const auto checked = files ? verified_backups(files.value())
+                             : Result<std::vector<server::BackupManifest>>(files.error());
   if (!checked) {
     std::cerr << "leasehold restore: " << checked.error().message << "\n";
     return 1;

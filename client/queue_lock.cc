@@ -40,6 +40,24 @@ bool may_pass(ErrorCode code) {
   return code == ErrorCode::unavailable || code == ErrorCode::timed_out;
 }
 
+/// As kv::slot_of() sees it: all names that begin so are in one slot.
+bool has_tag(std::string_view name) {
+  const std::size_t open = name.find('{');
+  if (open == std::string_view::npos) return false;
+  const std::size_t close = name.find('}', open + 1);
+  return close != std::string_view::npos && close > open + 1;
+}
+
+/// `error`, and what to do about it if the names of the lock are of many groups.
+Error explained(const Error& error, const std::string& name) {
+  constexpr std::string_view kCrossSlot = "CROSSSLOT";
+  if (error.message.substr(0, kCrossSlot.size()) != kCrossSlot || has_tag(name)) return error;
+  return {error.code,
+          fmt::format("CROSSSLOT '{}' has no {{tag}}, and the nodes have many groups: the lock and "
+                      "its queue would be in different ones. Call it '{{{}}}', for example",
+                      name, name)};
+}
+
 std::string id_text(grant::LeaseId id) {
   const std::string digits = std::to_string(id.value());
   return std::string(kIdDigits - digits.size(), '0') + digits;
@@ -248,7 +266,7 @@ Result<std::vector<Place>> QueueLock::queue(KeyService& keys, const std::string&
                                             Duration timeout) {
   const std::string prefix = queue_prefix(name);
   const auto listed = keys.list(prefix, timeout);
-  if (!listed) return listed.error();
+  if (!listed) return explained(listed.error(), name);
   std::vector<Place> places = places_of(listed.value(), prefix);
   for (Place& place : places) {
     place.holds = blockers_of(places, place).size() < room_of(place);
@@ -261,6 +279,12 @@ Result<std::unique_ptr<QueueLock>> QueueLock::acquire(LeaseService& leases, KeyS
                                                       const Options& options) {
   if (auto valid = validate(options); !valid) return valid.error();
   const HolderInstant give_up_at = clock.holder_now() + options.lease.wait;
+  // Before there is a lease: a node refuses the prefix at once, also while no group has a leader.
+  // Whether it is in reach is seen below.
+  if (const std::string& name = options.lease.name; !has_tag(name)) {
+    const auto read = keys.find(queue_prefix(name), options.lease.timing.max_round_trip);
+    if (!read && !may_pass(read.error().code)) return explained(read.error(), name);
+  }
   Queueing queue(keys, clock, options, give_up_at);
   for (;;) {
     // No other client asks for that name: it makes a lost answer known.

@@ -19,6 +19,10 @@ using Kind = RespValue::Kind;
 /// After every server has refused once.
 constexpr auto kRetryPause = std::chrono::milliseconds(20);
 
+/// How often one call selects the group of its key again. Without a moving slot once tells nothing
+/// new.
+constexpr std::size_t kSelectionsMax = 2;
+
 /// As LeaseService sorts them.
 Error sorted(const RespValue& reply) {
   if (reply.is_error("NOLEASE")) return {ErrorCode::not_found, reply.text};
@@ -66,6 +70,7 @@ Result<RespValue> ServerGroup::call(const std::vector<std::string>& words, lease
   bool may_be_done = false;
   // The number of servers in a row with an invalid address.
   std::size_t nowhere = 0;
+  std::size_t selections = 0;
   for (std::size_t tried = 1;; ++tried) {
     if (auto connected = connect(left()); !connected) {
       last = connected.error();
@@ -78,6 +83,12 @@ Result<RespValue> ServerGroup::call(const std::vector<std::string>& words, lease
       const bool refused = reply && reply.value().not_executed();
       if (reply && !refused) {
         if (reply.value().kind != Kind::error) return reply;
+        if (reply.value().is_error("CROSSSLOT") && !access_.key_of_group().empty() &&
+            selections++ < kSelectionsMax) {
+          // It was not executed, and the next connection selects the group that has the key now.
+          client_.reset();
+          continue;
+        }
         const Error error = sorted(reply.value());
         if (error.code != ErrorCode::timed_out || repeat == Repeat::never) return error;
       } else if (!reply && repeat == Repeat::never) {

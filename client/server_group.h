@@ -24,7 +24,8 @@ class ServerGroup {
   explicit ServerGroup(std::vector<std::string> servers, Access access = {})
       : servers_(std::move(servers)), access_(std::move(access)) {}
 
-  /// The reply, which is not an error. Errors, with the meaning of client/lease_service.h:
+  /// The reply, which is not an error. A slot may have moved since the connection selected its
+  /// group: then it selects again. Errors, with the meaning of client/lease_service.h:
   /// unavailable (it was not executed), timed_out (unknown), in_use, not_found; invalid_argument:
   /// it will be refused again, or no server has an address.
   Result<RespValue> call(const std::vector<std::string>& words, lease::Duration timeout,

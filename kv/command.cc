@@ -461,9 +461,7 @@ Result<Bytes> encode_command(const Command& command) {
 }
 
 Result<Command> decode_command(std::string_view bytes) {
-  if (bytes.size() > kCommandBytesMax) {
-    return limit_error("a command's length in bytes", bytes.size(), kCommandBytesMax);
-  }
+  if (auto checked = check_length(bytes); !checked) return checked.error();
   BigReader in(bytes);
   const auto type = take_type(in);
   if (!type) return type.error();

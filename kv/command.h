@@ -30,8 +30,11 @@ inline constexpr std::size_t kFencesMax = std::size_t{1} << 20U;
 inline constexpr std::size_t kValueBytesMax = std::size_t{16} << 20U;
 /// Keys of one command.
 inline constexpr std::size_t kCommandKeysMax = 65536;
-/// A whole command, encoded.
+/// A whole command, encoded. Pinned: a build with another limit would execute what others refuse.
 inline constexpr std::size_t kCommandBytesMax = kValueBytesMax + kKeyBytesMax + 64;
+/// An ImportKeys, encoded: the revisions, the time and the token of one key take 67 bytes beside
+/// the key and its value. No build that knows only the limit above can read it.
+inline constexpr std::size_t kImportBytesMax = kCommandBytesMax + 64;
 /// Operations of one transaction, and keys that it watches.
 inline constexpr std::size_t kOperationsMax = 65536;
 /// Value bytes that one command returns, and value bytes that one transaction writes.

@@ -152,6 +152,14 @@ inline std::uint8_t type_in(std::string_view command) {
   return in.ok() && known ? type : std::uint8_t{0};
 }
 
+/// Of a whole command.
+inline Result<void> check_length(std::string_view command) {
+  const bool import = type_in(command) == type_of(Tag<ImportKeys>());
+  const std::size_t max = import ? kImportBytesMax : kCommandBytesMax;
+  if (command.size() <= max) return {};
+  return limit_error("a command's length in bytes", command.size(), max);
+}
+
 /// As check_carried(), of the command inside ActAs: it may also be one of the sessions of a user.
 inline Result<void> check_acted(std::string_view command) {
   const std::uint8_t type = type_in(command);

@@ -181,9 +181,7 @@ class Writer {
   void require(const Result<void>& checked) { note(checked); }
   Result<std::string> finish() {
     if (problem_) return *problem_;
-    if (out_.size() > kCommandBytesMax) {
-      return limit_error("a command's length in bytes", out_.size(), kCommandBytesMax);
-    }
+    if (auto checked = check_length(out_); !checked) return checked.error();
     return std::move(out_);
   }
 

@@ -1,3 +1,4 @@
+#include <leasehold/kv/slot_layout.h>
 #include <leasehold/server/backup.h>
 #include <leasehold/server/front/backup_manifest.h>
 #include <leasehold/server/front/people_time.h>
@@ -91,7 +92,7 @@ std::optional<BackupProgress> Backups::progress() const {
   return BackupProgress{name_, written_.load(), size_.load()};
 }
 
-void Backups::start(std::string_view name, bool stale, const Done& done) {
+void Backups::start(std::string_view name, BackupWanted wanted, const Done& done) {
   auto path = new_path_of(name);
   if (!path) return done(path.error());
   const char* refusal = nullptr;
@@ -107,11 +108,11 @@ void Backups::start(std::string_view name, bool stale, const Done& done) {
       name_ = std::string(name);
       written_ = 0;
       size_ = 0;
-      thread_ = std::thread([this, path = std::move(path).value(), stale, done]() mutable {
+      thread_ = std::thread([this, path = std::move(path).value(), wanted, done]() mutable {
         pthread_setname_np(pthread_self(), "lh-backup");
         // On Linux this affects only this thread. A hint: the backup also works without it.
         static_cast<void>(::setpriority(PRIO_PROCESS, 0, kBackupNiceness));
-        Result<BackupDone> written = write(path, stale);
+        Result<BackupDone> written = write(path, wanted);
         if (options_.notice) {
           options_.notice(
               written ? fmt::format("the backup {} is complete: index {}, {} bytes", path,
@@ -225,10 +226,10 @@ Result<void> Backups::check_number() const {
                            folder_, kept, options_.backups_max)};
 }
 
-Result<BackupDone> Backups::write(const std::string& path, bool stale) {
+Result<BackupDone> Backups::write(const std::string& path, BackupWanted wanted) {
   if (auto made = make_folder(); !made) return made.error();
   if (auto fits = check_number(); !fits) return fits.error();
-  if (!stale) {
+  if (!wanted.stale) {
     if (auto waited = wait_for_all_acknowledged(); !waited) return waited.error();
   }
   const auto snapshot = store_.take_snapshot();
@@ -237,6 +238,13 @@ Result<BackupDone> Backups::write(const std::string& path, bool stale) {
   if (!info) return info.error();
   if (info.value().last == raft::Index(0)) {
     return Error{ErrorCode::unavailable, "this node has applied nothing yet"};
+  }
+  // Not those of the store, which may have gone on.
+  auto slots = kv::RocksdbStore::slots_of(*snapshot.value());
+  if (!slots) return slots.error();
+  if (const auto moving = kv::moving_slot(slots.value()); wanted.settled && moving) {
+    return Error{ErrorCode::overloaded,
+                 *moving + ": wait until the move ends, or cancel it, and back up then"};
   }
   BackupManifest manifest;
   manifest.cluster = options_.cluster;
@@ -259,7 +267,7 @@ Result<BackupDone> Backups::write(const std::string& path, bool stale) {
     fs::remove(fresh, ignored);
     return copied.error();
   }
-  return BackupDone{path, std::move(manifest), copied.value()};
+  return BackupDone{path, std::move(manifest), std::move(slots).value(), copied.value()};
 }
 
 Result<std::uint64_t> Backups::copy(const std::string& manifest, const replica::Snapshot& snapshot,

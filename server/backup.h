@@ -47,13 +47,14 @@ class Backups {
 
   /// Writes a snapshot to the file `name`, which must not exist, and answers on a thread of its
   /// own, or at once if it cannot begin. Everything that was acknowledged before the call, by any
-  /// node, is in it; with `stale` only what this node has applied, which needs no leader. The file
-  /// has its name when it is whole and durable.
+  /// node, is in it, unless a stale one is wanted. The file has its name when it is whole and
+  /// durable.
   ///
   /// Errors: invalid_argument (the name), in_use (it exists), overloaded (another backup is being
-  /// written, or the leader changed), unavailable (no leader), stopped, io (a full disk among
-  /// others: then nothing is left behind), and those of taking a snapshot.
-  void start(std::string_view name, bool stale, const Done& done);
+  /// written, the leader changed, or a slot moves that has to be settled), unavailable (no leader),
+  /// stopped, io (a full disk among others: then nothing is left behind), and those of taking a
+  /// snapshot.
+  void start(std::string_view name, BackupWanted wanted, const Done& done);
   /// The bytes of the whole backup `name` from `offset` on, at most kBackupReadBytesMax; none: its
   /// end. Errors: invalid_argument (the name), not_found, io.
   Result<std::string> read(std::string_view name, std::uint64_t offset) const;
@@ -66,7 +67,7 @@ class Backups {
  private:
   Result<std::string> path_of(std::string_view name) const;
   Result<std::string> new_path_of(std::string_view name) const;
-  Result<BackupDone> write(const std::string& path, bool stale);
+  Result<BackupDone> write(const std::string& path, BackupWanted wanted);
   Result<void> make_folder() const;
   Result<void> wait_for_all_acknowledged();
   Result<void> check_number() const;

@@ -110,9 +110,8 @@ void GroupService::begin(node::Group& group, ServerState& state) {
 ServedGroup GroupService::served() {
   ServedGroup served{*group_, *store_, health_, &*keeper_};
   if (!backups_) return served;
-  served.backups.write = [this](std::string_view name, bool stale, const Backups::Done& done) {
-    backups_->start(name, stale, done);
-  };
+  served.backups.write = [this](std::string_view name, BackupWanted wanted,
+                                const Backups::Done& done) { backups_->start(name, wanted, done); };
   served.backups.read = [this](std::string_view name, std::uint64_t offset) {
     return backups_->read(name, offset);
   };

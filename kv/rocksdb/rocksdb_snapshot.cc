@@ -1,7 +1,9 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/base/coding.h>
+#include <leasehold/kv/rocksdb/rocksdb_archive_env.h>
 #include <leasehold/kv/rocksdb/rocksdb_folder.h>
 #include <leasehold/kv/rocksdb/rocksdb_record.h>
+#include <leasehold/kv/rocksdb/rocksdb_slots.h>
 #include <leasehold/kv/rocksdb/rocksdb_snapshot.h>
 #include <leasehold/kv/rocksdb/rocksdb_sum.h>
 
@@ -330,6 +332,17 @@ Result<void> verify_blocks(const replica::Snapshot& snapshot, const ArchiveHead&
     }
   }
   return {};
+}
+
+Result<SlotMap> read_archived_slots(const replica::Snapshot& snapshot, const ArchiveHead& head) {
+  ArchiveEnv env(snapshot, head);
+  rocksdb::Options options = database_options(&env);
+  options.info_log = std::make_shared<NoLog>();
+  rocksdb::DB* opened = nullptr;
+  const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(options, kArchiveFolder, &opened);
+  if (!status.ok()) return status_error("RocksDB cannot look into an archive", status);
+  const std::unique_ptr<rocksdb::DB> db(opened);
+  return read_slots(*db);
 }
 
 Result<void> unpack(const replica::Snapshot& snapshot, const ArchiveHead& head,

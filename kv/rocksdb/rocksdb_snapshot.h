@@ -33,6 +33,10 @@ Result<ArchiveHead> read_head(const replica::Snapshot& snapshot);
 /// is part of), io.
 Result<void> verify_blocks(const replica::Snapshot& snapshot, const ArchiveHead& head);
 
+/// The records of slots in an archive whose head is `head`, read without unpacking it. Errors:
+/// corrupted, unsupported_format, io.
+Result<SlotMap> read_archived_slots(const replica::Snapshot& snapshot, const ArchiveHead& head);
+
 /// Unpacks an archive whose head is `head` into the folder `path`, which must not exist; durable
 /// except for the folder's own name. Checks the free space of the disk first. Errors: corrupted,
 /// io; then there is nothing at `path`.

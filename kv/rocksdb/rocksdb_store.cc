@@ -218,6 +218,11 @@ Result<ArchiveInfo> RocksdbStore::verify(const replica::Snapshot& archive) {
   if (auto whole = verify_blocks(archive, head.value()); !whole) return whole.error();
   return describe(archive);
 }
+Result<SlotMap> RocksdbStore::slots_of(const replica::Snapshot& archive) {
+  const auto head = read_head(archive);
+  if (!head) return head.error();
+  return read_archived_slots(archive, head.value());
+}
 Result<raft::Index> RocksdbStore::restore(Options options, const replica::Snapshot& snapshot) {
   const std::string dir = options.dir;
   Impl impl(std::move(options));

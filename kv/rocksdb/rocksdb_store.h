@@ -157,6 +157,8 @@ class RocksdbStore final : public Store {
   static Result<ArchiveInfo> describe(const replica::Snapshot& archive);
   /// Reads all of it: every block is as it was written.
   static Result<ArchiveInfo> verify(const replica::Snapshot& archive);
+  /// Its records of slots, with no other file on the disk. Reads little of it.
+  static Result<SlotMap> slots_of(const replica::Snapshot& archive);
 
   /// Makes a new store from a snapshot of any cluster. `options.dir` must not exist or be empty;
   /// after an error its content is of no use. Returns the applied index. Errors: as open() and

@@ -3,11 +3,13 @@
 #include <leasehold/server/commands/map_reply.h>
 #include <leasehold/server/commands/report.h>
 #include <leasehold/server/front/duration.h>
+#include <leasehold/server/front/slots_text.h>
 #include <leasehold/server/front/words.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <optional>
 #include <utility>
 
 namespace leasehold::server {
@@ -43,6 +45,18 @@ std::string json_text(const nlohmann::ordered_json& object) {
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+/// The words behind the name. None: another one is among them.
+std::optional<BackupWanted> parse_wanted(const Arguments& args) {
+  BackupWanted wanted;
+  for (std::size_t i = 3; i < args.size(); ++i) {
+    const bool stale = equals_ignoring_case(args[i], "stale");
+    if (!stale && !equals_ignoring_case(args[i], "settled")) return std::nullopt;
+    bool& word = stale ? wanted.stale : wanted.settled;
+    if (std::exchange(word, true)) return std::nullopt;
+  }
+  return wanted;
+}
+
 /// The first word of a refusal tells the client whether to try another node.
 std::string error_word(const Error& error) {
   switch (error.code) {
@@ -67,22 +81,21 @@ void run_leasehold_status(Session& session, const Arguments&, std::string&) {
 void run_leasehold_backup(Session& session, const Arguments& args, std::string& out) {
   const auto& backup = session.group().backups.write;
   if (!backup) return session.refuse(out, "ERR this server writes no backups");
-  const bool stale = args.size() == 4;
-  if (args.size() > 4 || (stale && !equals_ignoring_case(args[3], "stale"))) {
-    return session.refuse(out, "ERR expected LEASEHOLD BACKUP name [STALE]");
+  const auto wanted = parse_wanted(args);
+  if (!wanted) {
+    return session.refuse(out, "ERR expected LEASEHOLD BACKUP name [STALE] [SETTLED]");
   }
-  backup(args[2], stale, [answer = session.answer_later()](Result<BackupDone> done) {
+  backup(args[2], *wanted, [answer = session.answer_later()](Result<BackupDone> done) {
     std::string reply;
     if (done) {
       const BackupManifest& manifest = done.value().manifest;
-      append_bulk(reply, json_text({{"path", done.value().path},
-                                    {"node", manifest.node.value()},
-                                    {"term", manifest.term.value()},
-                                    {"index", manifest.index.value()},
-                                    {"revision", manifest.revision},
-                                    {"keys", manifest.keys},
-                                    {"bytes", done.value().bytes},
-                                    {"generation", generation_text(manifest.generation)}}));
+      nlohmann::ordered_json made = {
+          {"path", done.value().path},     {"node", manifest.node.value()},
+          {"term", manifest.term.value()}, {"index", manifest.index.value()},
+          {"revision", manifest.revision}, {"keys", manifest.keys},
+          {"bytes", done.value().bytes},   {"generation", generation_text(manifest.generation)}};
+      if (!done.value().slots.empty()) made["slots"] = slots_text(done.value().slots);
+      append_bulk(reply, json_text(made));
     } else {
       append_error(reply, error_word(done.error()) + done.error().message);
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <leasehold/base/result.h>
+#include <leasehold/kv/slots.h>
 #include <leasehold/server/front/backup_manifest.h>
 
 #include <cstdint>
@@ -12,10 +13,19 @@
 
 namespace leasehold::server {
 
+/// How a backup is wanted.
+struct BackupWanted {
+  /// Only what this node has applied, which needs no leader.
+  bool stale = false;
+  /// Refused while a slot is on its way to the group or from it.
+  bool settled = false;
+};
+
 /// A backup that is complete.
 struct BackupDone {
   std::string path;
   BackupManifest manifest;
+  kv::SlotMap slots;        ///< the records that are in it
   std::uint64_t bytes = 0;  ///< of the file
 };
 
@@ -29,7 +39,7 @@ struct BackupProgress {
 /// Each may be empty: then it is not offered.
 struct BackupCalls {
   /// Writes a backup under a name and answers once, on any thread (Backups::start()).
-  std::function<void(std::string_view name, bool stale,
+  std::function<void(std::string_view name, BackupWanted wanted,
                      std::function<void(Result<BackupDone>)> done)>
       write;
   /// A part of a backup (Backups::read()). Any thread, which it may hold up for as long as the disk

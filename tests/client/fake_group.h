@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -70,6 +71,11 @@ class FakeGroup {
     const std::lock_guard lock(mutex_);
     write(key, value, {});
   }
+  /// The nodes have many groups: keys that begin so are in one only behind a {tag}.
+  void be_one_of_many() {
+    const std::lock_guard lock(mutex_);
+    of_many_ = true;
+  }
   /// Called in the next list.
   void during_list(std::function<void()> act) {
     const std::lock_guard lock(mutex_);
@@ -81,6 +87,10 @@ class FakeGroup {
     std::vector<KeyService::Row> out;
     for (const auto& [key, row] : rows_) out.push_back(row);
     return out;
+  }
+  std::size_t leases() const {
+    const std::lock_guard lock(mutex_);
+    return leases_.size();
   }
   std::size_t puts() const {
     const std::lock_guard lock(mutex_);
@@ -107,6 +117,15 @@ class FakeGroup {
   friend class FakeKeyConnection;
 
   /// Under the lock.
+  std::optional<Error> refusal(const std::string& prefix) const {
+    const std::size_t open = prefix.find('{');
+    const std::size_t close = prefix.find('}', std::min(open, prefix.size()));
+    if (of_many_ && (close == std::string::npos || close == open + 1)) {
+      return Error{ErrorCode::invalid_argument, "CROSSSLOT a prefix with a {tag} is of one"};
+    }
+    if (down_) return Error{ErrorCode::unavailable, "no leader"};
+    return std::nullopt;
+  }
   void change() {
     ++revision_;
     changed_.notify_all();
@@ -140,6 +159,7 @@ class FakeGroup {
   std::function<void()> before_replace_;
   std::function<void()> during_list_;
   bool down_ = false;
+  bool of_many_ = false;
   bool lose_answer_ = false;
   bool delay_ = false;
   std::size_t puts_ = 0;
@@ -193,7 +213,7 @@ class FakeKeyConnection final : public KeyService {
 
   Result<Listing> list(const std::string& prefix, lease::Duration /*timeout*/) override {
     const std::lock_guard lock(group_.mutex_);
-    if (group_.down_) return Error{ErrorCode::unavailable, "no leader"};
+    if (const auto refused = group_.refusal(prefix)) return *refused;
     if (const auto act = std::exchange(group_.during_list_, nullptr)) act();
     Listing listing;
     listing.revision = group_.revision_;
@@ -204,7 +224,7 @@ class FakeKeyConnection final : public KeyService {
   }
   Result<std::optional<Row>> find(const std::string& key, lease::Duration /*timeout*/) override {
     const std::lock_guard lock(group_.mutex_);
-    if (group_.down_) return Error{ErrorCode::unavailable, "no leader"};
+    if (const auto refused = group_.refusal(key)) return *refused;
     const auto row = group_.rows_.find(key);
     return row == group_.rows_.end() ? std::optional<Row>() : std::optional<Row>(row->second);
   }

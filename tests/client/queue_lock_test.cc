@@ -328,5 +328,32 @@ TEST_F(QueueLockTest, WhatCannotBeALockIsRefused) {
   EXPECT_EQ(a_.take(graced).error().code, ErrorCode::invalid_argument);
 }
 
+TEST_F(QueueLockTest, OfManyGroupsANameWithoutATagIsRefusedAtOnce) {
+  group_.be_one_of_many();
+  // Also while no group has a leader, and before there is a lease that others would wait for.
+  for (const bool down : {true, false}) {
+    group_.set_down(down);
+    for (const char* name : {"printer", "prin{ter", "{}printer", "}{printer"}) {
+      QueueLock::Options options = a_.options(Mode::exclusive);
+      options.lease.name = name;
+      const auto taken = a_.take(options);
+      ASSERT_FALSE(taken);
+      EXPECT_EQ(taken.error().code, ErrorCode::invalid_argument);
+      EXPECT_EQ(taken.error().message,
+                "CROSSSLOT '" + std::string(name) +
+                    "' has no {tag}, and the nodes have many groups: the lock and its queue would "
+                    "be in different ones. Call it '{" +
+                    name + "}', for example");
+      EXPECT_EQ(group_.leases(), 0U);
+    }
+  }
+  const auto places = QueueLock::queue(a_.keys(), "printer", seconds(1));
+  ASSERT_FALSE(places);
+  EXPECT_THAT(places.error().message, HasSubstr("has no {tag}"));
+  QueueLock::Options options = a_.options(Mode::exclusive);
+  options.lease.name = "{office}printer";
+  EXPECT_TRUE(a_.take(options));
+}
+
 }  // namespace
 }  // namespace leasehold::client

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Interest = client::KeyService::Interest;
@@ -71,6 +73,47 @@ TEST(RemoteKeys, PutAKeyOnItsLease) {
   EXPECT_TRUE(keys.put("k", "v", grant::LeaseId(7), kTimeout).ok());
   EXPECT_EQ(keys.put("k", "v", grant::LeaseId(8), kTimeout).error().code, ErrorCode::not_found);
   EXPECT_THAT(server.sent("SET")[0], ElementsAre("SET", "k", "v", "LEASE", "7"));
+}
+
+TEST(RemoteKeys, AreTakenWhereTheirSlotHasMoved) {
+  std::atomic<int> selected = 0;
+  std::atomic<int> moves = 0;
+  const ScriptedServer server([&](const Words& words) -> std::optional<std::string> {
+    if (words.front() == "LEASEHOLD") {
+      ++selected;
+      return kOk;
+    }
+    if (selected <= moves) return "-CROSSSLOT the key is of another group\r\n";
+    return kOk;
+  });
+  const Access access = Access().in_group_of("k");
+  RemoteKeys keys({server.address()}, access);
+  EXPECT_TRUE(keys.put("k", "v", grant::LeaseId(7), kTimeout).ok());
+  EXPECT_EQ(selected, 1);
+  moves = 2;  // the second time while the new connection selects
+  EXPECT_TRUE(keys.put("k", "v", grant::LeaseId(7), kTimeout).ok());
+  EXPECT_EQ(selected, 3);
+  EXPECT_EQ(server.sent("SET").size(), 4U);
+  moves = 1000;
+  const auto refused = keys.put("k", "v", grant::LeaseId(7), kTimeout);
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+  EXPECT_THAT(refused.error().message, HasSubstr("CROSSSLOT"));
+  // Without a key there is nothing to select.
+  moves = 1000;
+  const int before = selected;
+  EXPECT_FALSE(RemoteKeys({server.address()}).put("k", "v", grant::LeaseId(7), kTimeout).ok());
+  EXPECT_EQ(selected, before);
+}
+
+TEST(RemoteKeys, WaitWhileTheirSlotIsNobodys) {
+  std::atomic<int> refusals = 3;
+  const ScriptedServer server([&](const Words& words) -> std::optional<std::string> {
+    if (words.front() == "LEASEHOLD") return kOk;
+    return refusals-- > 0 ? "-TRYAGAIN slot 7 is not of this group now\r\n" : kOk;
+  });
+  RemoteKeys keys({server.address()}, Access().in_group_of("k"));
+  EXPECT_TRUE(keys.put("k", "v", grant::LeaseId(7), kTimeout).ok());
+  EXPECT_EQ(server.sent("SET").size(), 4U);
 }
 
 // ---- find() and replace() ----

@@ -295,6 +295,53 @@ TEST(CommandLimits, HoldWhenEncoding) {
             ErrorCode::invalid_argument);  // more than a command's bytes
 }
 
+TEST(CommandLimits, TheLargestKeyMoves) {
+  const std::string key(kKeyBytesMax, 'k');
+  const std::string value(kValueBytesMax, 'v');
+  MovedKey moved;
+  moved.key = key;
+  moved.exists = true;
+  moved.value = value;
+  moved.create_revision = 1;
+  moved.mod_revision = std::uint64_t{1} << 62U;
+  moved.version = std::numeric_limits<std::uint64_t>::max();
+  moved.ttl = grant::kLeaseTtlMax;
+  moved.token = grant::FencingToken(std::uint64_t{1} << 62U);
+  const std::string bytes = encoded_text(ImportKeys{1, 2, {moved}});
+  EXPECT_EQ(bytes.size(), key.size() + value.size() + 67);
+  const auto decoded = decode_command(bytes);
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  const MovedKey& found = std::get<ImportKeys>(decoded.value()).keys.at(0);
+  EXPECT_EQ(found.key, key);
+  EXPECT_EQ(found.value, value);
+  EXPECT_EQ(found.ttl, moved.ttl);
+  EXPECT_EQ(found.token, moved.token);
+
+  MovedKey other;
+  other.key = std::string_view(key).substr(1);
+  other.token = moved.token;
+  const std::size_t left = kImportBytesMax - bytes.size();
+  EXPECT_EQ(encode_error(ImportKeys{1, 2, {other, moved}}), ErrorCode::invalid_argument);
+  other.key = std::string_view(key).substr(0, left - 13);
+  const std::string full = encoded_text(ImportKeys{1, 2, {other, moved}});
+  EXPECT_EQ(full.size(), kImportBytesMax);
+  EXPECT_TRUE(decode_command(full));
+}
+
+TEST(CommandLimits, NoOtherCommandIsLonger) {
+  // All replicas have to agree on what is too long, those of earlier builds too.
+  const std::string value(kValueBytesMax, 'v');
+  const std::string key(kKeyBytesMax, 'k');
+  const auto watching = [&](std::size_t bytes) {
+    const std::string_view name(key);
+    return Transaction{{{name.substr(0, bytes), 1}}, {Set{name.substr(0, 100), value}}};
+  };
+  const std::size_t rest = encoded_text(watching(0)).size() - value.size();
+  const std::size_t most = kCommandBytesMax - value.size() - rest;
+  EXPECT_EQ(encoded_text(watching(most)).size(), kCommandBytesMax);
+  EXPECT_EQ(encode_error(watching(most + 1)), ErrorCode::invalid_argument);
+}
+
 TEST(CommandLimits, APrefixLeavesRoomForTheNumber) {
   const std::string key(kKeyBytesMax, 'k');
   const std::string_view longest = std::string_view(key).substr(kSequenceDigits);

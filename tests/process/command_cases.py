@@ -980,7 +980,7 @@ ours("leasehold|group", "LEASEHOLD GROUP",
 ours("leasehold|group", "LEASEHOLD GROUP KEY k", r"\+OK")
 ours("leasehold|group", "LEASEHOLD GROUP 2", r"-ERR ")
 ours("leasehold|backup", "LEASEHOLD BACKUP ../x", r"-ERR a backup's name has 1 to 128 letters")
-ours("leasehold|backup", "LEASEHOLD BACKUP x FRESH", r"-ERR expected LEASEHOLD BACKUP name \[STALE\]")
+ours("leasehold|backup", "LEASEHOLD BACKUP x FRESH", r"-ERR expected LEASEHOLD BACKUP name \[STALE\] \[SETTLED\]")
 ours("leasehold|readbackup", "LEASEHOLD READBACKUP ../x 0", r"-ERR a backup's name has 1 to 128 letters")
 ours("leasehold|readbackup", "LEASEHOLD READBACKUP nothing 0", r"-ERR there is no \S+/backups/nothing")
 ours("leasehold|readbackup", "LEASEHOLD READBACKUP nothing -1", r"-ERR the offset is a number of bytes")

@@ -129,8 +129,9 @@ def programs(options, cluster):
         program(options, 0, "put", *servers, "--exactly-once", f"once:{name}", "1")
         check(program(options, 0, "get", *servers, f"once:{name}").strip() == "1", "get")
         program(options, 0, "del", *servers, f"once:{name}")
-    said = program(options, 2, "lock", "plain", *servers, "--ttl", "4s", "--", "true")
-    check("CROSSSLOT" in said, f"a lock without a tag: {said}")
+    for words in (("--", "true"), ("--wait", "1m", "--", "true"), ("--show",)):
+        said = program(options, 2, "lock", "plain", *servers, "--ttl", "4s", *words)
+        check("CROSSSLOT" in said and "Call it '{plain}'" in said, f"a lock without a tag: {said}")
     seen = {status(options, servers, "--group", str(group + 1), "--json") for group in range(options.groups)}
     check(len(seen) == options.groups, f"{len(seen)} different states of {options.groups} groups")
     said = status(options, servers)

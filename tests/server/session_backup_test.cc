@@ -26,15 +26,18 @@ TEST_F(SessionBackupTest, ABackupIsWrittenBehindTheWritesBeforeIt) {
   EXPECT_EQ(feed("LEASEHOLD BACKUP x\r\n"), "-ERR this server writes no backups\r\n");
   struct Call {
     std::string name;
-    bool stale;
+    BackupWanted wanted;
     std::function<void(Result<BackupDone>)> done;
   };
   std::vector<Call> calls;
-  groups_.home().backups.write = [&calls](std::string_view name, bool stale,
+  groups_.home().backups.write = [&calls](std::string_view name, BackupWanted wanted,
                                           std::function<void(Result<BackupDone>)> done) {
-    calls.push_back({std::string(name), stale, std::move(done)});
+    calls.push_back({std::string(name), wanted, std::move(done)});
   };
-  EXPECT_EQ(feed("LEASEHOLD BACKUP x y\r\n"), "-ERR expected LEASEHOLD BACKUP name [STALE]\r\n");
+  for (const char* wrong : {"y", "stale y", "stale stale", "settled settled", "stale settled x"}) {
+    EXPECT_EQ(feed("LEASEHOLD BACKUP x " + std::string(wrong) + "\r\n"),
+              "-ERR expected LEASEHOLD BACKUP name [STALE] [SETTLED]\r\n");
+  }
   EXPECT_EQ(feed("SET k v\r\nLEASEHOLD BACKUP monday\r\n"), "");
   EXPECT_TRUE(calls.empty()) << "the write is not acknowledged yet";
   node_.commit_all();
@@ -42,8 +45,8 @@ TEST_F(SessionBackupTest, ABackupIsWrittenBehindTheWritesBeforeIt) {
   EXPECT_EQ(feed("LEASEHOLD BACKUP old stale\r\nPING\r\n"), "");
   ASSERT_EQ(calls.size(), 2U);
   EXPECT_EQ(calls[0].name, "monday");
-  EXPECT_FALSE(calls[0].stale);
-  EXPECT_TRUE(calls[1].stale);
+  EXPECT_FALSE(calls[0].wanted.stale || calls[0].wanted.settled);
+  EXPECT_TRUE(calls[1].wanted.stale && !calls[1].wanted.settled);
   BackupDone made;
   made.path = "/data/monday";
   made.manifest.index = raft::Index(7);
@@ -55,6 +58,18 @@ TEST_F(SessionBackupTest, ABackupIsWrittenBehindTheWritesBeforeIt) {
   EXPECT_THAT(reply, HasSubstr(R"("path":"/data/monday","node":0,"term":0,"index":7,)"));
   EXPECT_THAT(reply, HasSubstr(R"("bytes":5000,"generation":"0000000000000001"})"));
   EXPECT_THAT(reply, HasSubstr("-NOLEADER no leader is known\r\n+PONG\r\n"));
+}
+
+TEST_F(SessionBackupTest, ABackupTellsOfTheSlotsInIt) {
+  groups_.home().backups.write = [](std::string_view /*name*/, BackupWanted wanted,
+                                    const std::function<void(Result<BackupDone>)>& done) {
+    if (wanted.settled) return done(Error{ErrorCode::overloaded, "slot 7 is moving"});
+    BackupDone made;
+    made.slots.emplace(7, kv::SlotRecord{kv::SlotPhase::copying, 1, 2, 50, 0});
+    done(made);
+  };
+  EXPECT_THAT(feed("LEASEHOLD BACKUP x\r\n"), HasSubstr(R"(,"slots":"7 7 2 1 2 50 0"})"));
+  EXPECT_EQ(feed("LEASEHOLD BACKUP x SETTLED\r\n"), "-TRYAGAIN slot 7 is moving\r\n");
 }
 
 TEST_F(SessionBackupTest, ABackupIsReadInParts) {
