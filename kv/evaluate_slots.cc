@@ -315,9 +315,16 @@ Result<Reply> run(const DropKeys& drop, SlotDraft draft) {
 }
 
 Result<Reply> run(const ForgetSlots& forget, SlotDraft draft) {
-  Records records = of_move(
-      forget.move, draft, [](const SlotRecord& record) { return record.phase == SlotPhase::left; });
-  for (auto& [slot, record] : records) record.phase = SlotPhase::gone;
+  Records records = of_move(forget.move, draft, [&forget](const SlotRecord& record) {
+    const bool empty = record.phase == SlotPhase::left ||
+                       (record.phase == SlotPhase::arriving && record.keys == 0);
+    return empty && record.other == forget.other;
+  });
+  for (auto& [slot, record] : records) {
+    // It has not come, so it has changed its group once less.
+    if (record.phase == SlotPhase::arriving) --record.epoch;
+    record.phase = SlotPhase::gone;
+  }
   write(records, draft);
   return Reply(integer(records.size()));
 }

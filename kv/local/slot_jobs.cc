@@ -12,7 +12,7 @@ bool is_job(const SlotRecord& record) {
   switch (record.phase) {
     case SlotPhase::owned:
     case SlotPhase::gone: return false;
-    case SlotPhase::arriving: return record.keys > 0;
+    case SlotPhase::arriving:
     case SlotPhase::copying:
     case SlotPhase::frozen:
     case SlotPhase::left: return true;
@@ -20,10 +20,11 @@ bool is_job(const SlotRecord& record) {
   return false;
 }
 
-Result<void> drop_left(MovingGroup& group, const SlotJob& job, const std::function<bool()>& go_on) {
-  auto dropped = drop_slot_keys(group, set_of(job.slots), job.other, job.move, go_on);
+Result<void> drop_all(MovingGroup& group, const SlotSet& slots, const SlotJob& job,
+                      const std::function<bool()>& go_on) {
+  auto dropped = drop_slot_keys(group, slots, job.other, job.move, go_on);
   if (!dropped) return dropped;
-  const auto forgotten = group.execute(ForgetSlots{job.move});
+  const auto forgotten = group.execute(ForgetSlots{job.other, job.move});
   if (!forgotten) return forgotten.error();
   return {};
 }
@@ -42,7 +43,7 @@ Result<void> drop_abandoned(MovingGroup& group, MovingGroup& from, const SlotJob
     if (!leaves) abandoned.set(slot);
   }
   if (abandoned.none()) return {};
-  return drop_slot_keys(group, abandoned, job.other, job.move, go_on);
+  return drop_all(group, abandoned, job, go_on);
 }
 
 }  // namespace
@@ -74,7 +75,7 @@ Result<std::uint64_t> do_slot_job(const std::vector<MovingGroup*>& groups, std::
   MovingGroup& other = *groups[job.other - 1];
   Result<void> done;
   if (job.phase == SlotPhase::left) {
-    done = drop_left(here, job, go_on);
+    done = drop_all(here, set_of(job.slots), job, go_on);
   } else if (job.phase == SlotPhase::arriving) {
     done = drop_abandoned(here, other, job, go_on);
   } else {

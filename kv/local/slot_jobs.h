@@ -15,7 +15,7 @@ namespace leasehold::kv {
 /// Slots of one group that are in one phase of one move.
 struct SlotJob {
   /// copying, frozen: they have to go to the group `other`. left: their keys have to be dropped.
-  /// arriving: keys are here; if the move was cancelled, they have to be dropped.
+  /// arriving: if the move was cancelled, what has come has to be dropped.
   SlotPhase phase = SlotPhase::copying;
   std::uint32_t other = 0;
   std::uint64_t move = 0;

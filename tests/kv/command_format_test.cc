@@ -165,7 +165,7 @@ TEST(CommandFormat, ThoseThatMoveSlotsArePinned) {
             "00000001"
             "00000001"
             "6b");
-  EXPECT_EQ(hex(encoded_text(ForgetSlots{258})), "01550000000000000102");
+  EXPECT_EQ(hex(encoded_text(ForgetSlots{2, 258})), "0155000000020000000000000102");
 }
 
 TEST(CommandFormat, AMovedKeyIsPinned) {

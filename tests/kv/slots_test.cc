@@ -70,7 +70,7 @@ class SlotsContract : public EachStore {
     EXPECT_EQ(second(TakeSlots{kFirst, 2, 3}), "1");
     EXPECT_EQ(first(LeaveSlots{2}), "1");
     EXPECT_EQ(first(DropKeys{kSecond, 2, {"bar"}}), "1");
-    EXPECT_EQ(first(ForgetSlots{2}), "1");
+    EXPECT_EQ(first(ForgetSlots{kSecond, 2}), "1");
   }
 
   std::unique_ptr<Store> second_;
@@ -193,6 +193,22 @@ TEST_P(SlotsContract, WhatIsFrozenGoesForwardOnly) {
   EXPECT_EQ(first(FreezeMove{3}), "nil");
 }
 
+TEST_P(SlotsContract, WhatDoesNotArriveIsForgottenWithoutItsKeys) {
+  begin();
+  EXPECT_EQ(expect(1), "0");
+  EXPECT_EQ(import(1, row("bar", "v")), "1");
+  first(CancelMove{1});
+  EXPECT_EQ(second(ForgetSlots{kFirst, 1}), "0") << "a key is here";
+  EXPECT_EQ(second(DropKeys{kFirst, 1, {"bar"}}), "1");
+  EXPECT_EQ(second(ForgetSlots{kFirst, 2}), "0") << "another move";
+  EXPECT_EQ(second(ForgetSlots{kFirst, 1}), "1");
+  EXPECT_EQ(import(1, row("bar", "v")), "nil");
+  EXPECT_EQ(second(TakeSlots{kFirst, 1, 9}), "nil");
+  EXPECT_EQ(second_->slots().list()->at(kBar), (SlotRecord{SlotPhase::gone, 0, kFirst, 1, 0}));
+  EXPECT_EQ(begin(), "3");
+  EXPECT_EQ(expect(3), "0");
+}
+
 TEST_P(SlotsContract, SlotsOfOneMoveGoOnTogether) {
   EXPECT_EQ(first(BeginMove{kFirst, 2, kSecond, {kBar, kBar + 1}}), "1");
   EXPECT_EQ(second(ExpectSlots{kSecond, 2, kFirst, 1, {{kBar, 1}, {kBar + 1, 1}}}), "0");
@@ -248,7 +264,7 @@ TEST_P(SlotsContract, AGroupThatStillHasKeysOfASlotDoesNotTakeItBack) {
   first(LeaveSlots{2});
   EXPECT_THAT(first(ExpectSlots{kFirst, 2, kSecond, 5, {{kBar, 2}}}), HasSubstr("error 19"));
   EXPECT_EQ(first(DropKeys{kSecond, 2, {"bar", "{bar}other"}}), "1");
-  EXPECT_EQ(first(ForgetSlots{2}), "1");
+  EXPECT_EQ(first(ForgetSlots{kSecond, 2}), "1");
   EXPECT_EQ(first(ExpectSlots{kFirst, 2, kSecond, 5, {{kBar, 2}}}), "0");
 }
 
@@ -270,7 +286,7 @@ TEST_P(SlotsContract, NoKeyThatIsNotMovingIsDroppedOrImported) {
   begin();
   first(FreezeMove{2});
   EXPECT_EQ(first(DropKeys{kSecond, 2, {"bar"}}), "0") << "the other group may not have it yet";
-  EXPECT_EQ(first(ForgetSlots{2}), "0");
+  EXPECT_EQ(first(ForgetSlots{kSecond, 2}), "0");
 }
 
 TEST_P(SlotsContract, ALeaseOfAClientStaysWithItsSlot) {
@@ -382,7 +398,7 @@ TEST_P(SlotsContract, ASlotIsSeenHereOnlyWhileItsKeysAre) {
   first(Set{"bar", "v"});
   const Sights leaves =
       seen_while(*store_, {BeginMove{kFirst, 2, kSecond, {kBar}}, FreezeMove{2}, LeaveSlots{2},
-                           DropKeys{kSecond, 2, {"bar"}}, ForgetSlots{2}});
+                           DropKeys{kSecond, 2, {"bar"}}, ForgetSlots{kSecond, 2}});
   EXPECT_FALSE(leaves.back().first);
   EXPECT_FALSE(store_->get("bar").value());
   EXPECT_THAT(leaves, Not(Contains(std::pair(true, false))));
