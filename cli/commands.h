@@ -24,6 +24,7 @@ Run add_serve(Flags& flags);
 Run add_snapshot(Flags& flags);
 Run add_status(Flags& flags);
 Run add_settings(Flags& flags);
+Run add_slots(Flags& flags);
 Run add_transfer(Flags& flags);
 Run add_watch(Flags& flags);
 

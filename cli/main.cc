@@ -84,6 +84,8 @@ void add_commands(Parser& parser) {
       {"register", "Keep a key while this command runs, so that others see that a service is alive",
        add_register},
       {"settings", "Show, check and change the numbers on which a group agrees", add_settings},
+      {"slots", "Show which group has which slots of keys, and move them while clients use them",
+       add_slots},
       {"transfer", "Transfer the leadership to another node", add_transfer},
       {"watch", "Print the changes of keys in their order", add_watch},
   };

@@ -4,6 +4,7 @@ serves any key, and commands that are about all keys are about those of all grou
 every group has a leader again, and nothing that was acknowledged is lost. A directory goes on with the number of
 groups that it was made with only."""
 
+import json
 import os
 import random
 import subprocess
@@ -138,6 +139,20 @@ def programs(options, cluster):
     check(said.count(f"of {options.groups} groups") == len(cluster.nodes), said)
     said = program(options, 1, "status", *servers, "--group", str(options.groups + 1))
     check(f"no group {options.groups + 1}" in said, said)
+    slots_shown(options, servers)
+
+
+def slots_shown(options, servers):
+    """What needs no move: where all slots are, and what is refused."""
+    layout = json.loads(program(options, 0, "slots", *servers, "--json"))
+    check(layout["slots"][0]["first"] == 0 and layout["slots"][-1]["last"] == 16383, f"{layout}")
+    check([run["group"] for run in layout["slots"]] == list(range(1, options.groups + 1)), f"{layout}")
+    check(layout["moves"] == [], f"{layout}")
+    said = program(options, 0, "slots", "move", "0-9", "5", "--to", "1", "--wait", *servers)
+    check("all of them are in group 1" in said, said)
+    said = program(options, 4, "slots", "move", "0-9", "--to", str(options.groups + 1), *servers)
+    check("there is no group" in said, said)
+    check("none of them was being copied" in program(options, 0, "slots", "cancel", "0-16383", *servers), "cancel")
 
 
 def backed_up(options, cluster, keys, flags):

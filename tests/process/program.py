@@ -97,9 +97,23 @@ def exit_statuses(program):
     program(USAGE, "member", "remove", "2", "2")
     program(NOT_EXECUTED, "member", "remove", "9")
     program(NOT_EXECUTED, "member", "add", "9=127.0.0.1:1", "--timeout", "1s")
+    slots(program)
     nobody = Program(program.binary, "127.0.0.1:1")
+    nobody(NOT_EXECUTED, "slots", "--timeout", "100ms")
     nobody(NOT_EXECUTED, "put", "--timeout", "100ms", "key", "value")
     nobody(NOT_EXECUTED, "put", "--timeout", "100ms", "key", "value", "--exactly-once")
+
+
+def slots(program):
+    """Of one group, which has nowhere to move one."""
+    check("0-16383       1" in program(DONE, "slots"), "one group has all slots")
+    check(json.loads(program(DONE, "slots", "list", "--json"))["moves"] == [], "nothing moves")
+    program(USAGE, "slots", "move", "0-99")
+    program(USAGE, "slots", "move", "9-3", "--to", "1")
+    program(USAGE, "slots", "cancel")
+    program(USAGE, "slots", "cancel", "1", "--wait")
+    program(NOT_EXECUTED, "slots", "move", "0-99", "--to", "1")
+    program(NOT_EXECUTED, "slots", "cancel", "0-99")
 
 
 def leases_by_name(program):

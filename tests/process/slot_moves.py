@@ -11,7 +11,7 @@ import resp
 from cluster import Cluster, built, check, main, wait_for
 from history import History, Ledger
 from load import Connection, Load
-from many_groups import all_led
+from many_groups import all_led, has_leaders
 
 WRITERS = 6
 MIXERS = 9
@@ -94,7 +94,7 @@ class Mover:
             await asyncio.sleep(self._draw.random())
             other.start()
             wait_for(f"all groups at {other}", LED_SECONDS,
-                     lambda: other.try_status() and all_led(other, self._cluster.nodes, 0), pause=0.2)
+                     lambda: other.try_status() and has_leaders(other), pause=0.2)
         elif self._draw.random() < 0.2:
             reply = await connection.call("LEASEHOLD", "SLOTS", "CANCEL", "0-16383")
             self.cancelled += reply if isinstance(reply, int) else 0

@@ -36,6 +36,13 @@ COMMANDS = [["status"], ["status", "--json"], ["member", "list"], ["member", "li
             ["member", "remove", "2"], ["member", "add", "3=127.0.0.1:9"], ["settings", "show"],
             ["settings", "show", "--json"], ["settings", "check", "lease=2s"], ["settings", "set", "lease=2s"],
             ["transfer"], ["snapshot"], ["backup", "b"], ["lease", "list"], ["get", "k"], ["put", "k", "v"]]
+# These ask for nothing but what is in WRONG_RUNS.
+SLOTS_COMMANDS = [["slots"], ["slots", "--json"], ["slots", "move", "0-99", "--to", "2"],
+                  ["slots", "move", "0-99", "--to", "2", "--wait"], ["slots", "cancel", "7"]]
+RUN = b"*6\r\n$5\r\nfirst\r\n:0\r\n$4\r\nlast\r\n:99\r\n$5\r\ngroup\r\n:7\r\n"
+WRONG_RUNS = [b"*1\r\n:5\r\n", b"*1\r\n*0\r\n", b"*1\r\n*1\r\n$5\r\nfirst\r\n", b"*1\r\n*2\r\n$5\r\nfirst\r\n:1\r\n",
+              *(b"*1\r\n" + RUN.replace(b":99", wrong) for wrong in (b":16384", b":-1", b"$1\r\n9", b"$-1", b"*0")),
+              b"*1\r\n" + RUN.replace(b":0", b":100"), b"*1\r\n" + RUN.replace(b"first", b"start")]
 # How long each may look for a better answer. Those that are not here answer at once, or are bounded by it too.
 SHORT = ["--timeout", "60ms"]
 
@@ -151,6 +158,17 @@ def run(options):
             number += 1
             if number % options.every == 0:
                 refused += ask(options.binary, server.port, words)[0] != 0
+    server.replies = {"LEASEHOLD SLOTS": b"*1\r\n" + RUN}
+    status, said = ask(options.binary, server.port, ["slots"])
+    check(status == 0 and "0-99" in said and "7" in said, f"a right answer is not understood: {said}")
+    for words in SLOTS_COMMANDS:
+        for reply in [*WRONG_REPLIES, *WRONG_RUNS]:
+            server.replies = {"LEASEHOLD SLOTS": reply}
+            number += 1
+            if number % options.every == 0:
+                status, said = ask(options.binary, server.port, words)
+                refused += status != 0
+                check(status != 0 or reply in (b":7\r\n", b"*0\r\n"), f"{words} takes {reply!r}: {said}")
     print(f"{number // options.every} wrong answers, {refused} of them refused, none without a word")
 
 
