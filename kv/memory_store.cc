@@ -351,7 +351,7 @@ Result<void> MemoryStore::Impl::install(std::string_view bytes, raft::Index last
   fences_ = std::move(fences);
   fence_count_.store(fences_.size(), std::memory_order_release);
   revision_.store(revision, std::memory_order_release);
-  keys_.store(keys, std::memory_order_release);
+  keys_.store(keys - arriving_keys(slots_.all()), std::memory_order_release);
   applied_.store(applied, std::memory_order_release);
   events_.restart(revision);
   return {};

@@ -24,6 +24,12 @@ SlotSet set_of(const std::vector<std::uint32_t>& slots) {
   return set;
 }
 
+std::uint64_t arriving_keys(const SlotMap& slots) {
+  std::uint64_t keys = 0;
+  for (const auto& [slot, record] : slots) keys += record.keys;
+  return keys;
+}
+
 const char* slot_problem(std::uint32_t slot, const SlotRecord& record) {
   if (slot >= kSlots) return "there is no such slot";
   if (record.phase < SlotPhase::owned || record.phase > SlotPhase::arriving) {

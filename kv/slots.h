@@ -51,6 +51,8 @@ struct SlotRecord {
 using SlotMap = std::map<std::uint32_t, SlotRecord>;
 using SlotSet = std::bitset<kSlots>;
 SlotSet set_of(const std::vector<std::uint32_t>& slots);
+/// Keys that are here, and which no command sees or counts yet.
+std::uint64_t arriving_keys(const SlotMap& slots);
 
 /// Groups that share slots give no id of a lease or session twice: behind a move a client may name
 /// one of the group that had the slot, in the group that has it now. Each group has so many.

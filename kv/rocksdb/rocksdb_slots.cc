@@ -16,6 +16,7 @@ namespace leasehold::kv {
 namespace {
 
 constexpr std::size_t kSlotBytes = 2;
+constexpr std::size_t kNumbers = 5;
 
 std::string slot_key(std::uint32_t slot) {
   std::string key(kSlotSpace);
@@ -47,7 +48,8 @@ Result<SlotMap> read_slots(rocksdb::DB& db) {
   const std::unique_ptr<rocksdb::Iterator> at(db.NewIterator(rocksdb::ReadOptions()));
   const rocksdb::Slice space(kSlotSpace.data(), kSlotSpace.size());
   for (at->Seek(space); at->Valid() && at->key().starts_with(space); at->Next()) {
-    const auto numbers = decode_whole_record("slot", {at->value().data(), at->value().size()}, 5);
+    const auto numbers =
+        decode_whole_record("slot", {at->value().data(), at->value().size()}, kNumbers);
     if (!numbers) return numbers.error();
     const auto record = record_of(numbers.value());
     if (at->key().size() != kSlotSpace.size() + kSlotBytes || !record) return damaged;
@@ -59,6 +61,13 @@ Result<SlotMap> read_slots(rocksdb::DB& db) {
   }
   if (!at->status().ok()) return status_error("cannot read the slots", at->status());
   return slots;
+}
+
+Result<std::uint64_t> arriving_keys(std::string_view record) {
+  const auto numbers = decode_whole_record("slot", record, kNumbers);
+  if (!numbers) return numbers.error();
+  const auto found = record_of(numbers.value());
+  return found && found->phase == SlotPhase::arriving ? found->keys : std::uint64_t{0};
 }
 
 void put_slots(const Slots& slots, rocksdb::WriteBatch& batch) {

@@ -379,7 +379,8 @@ Result<std::unique_ptr<Database>> open_unpacked(const ArchiveHead& head, const s
   }
   const auto scanned = scan(db, {}, [](std::uint64_t) { return true; });
   if (!scanned) return scanned.error();
-  if (scanned.value()->sum != found.sum_ || scanned.value()->keys != found.keys_) {
+  const std::uint64_t keys = found.keys_ + scanned.value()->arriving;
+  if (scanned.value()->sum != found.sum_ || scanned.value()->keys != keys) {
     const std::string why =
         "the snapshot that it was made of holds other records than were applied: the member that "
         "gave it has a damaged store";

@@ -77,9 +77,9 @@ Result<std::optional<Scrubbed>> RocksdbStore::Impl::scrub(
   if (!scanned) return scanned.error();
   if (!scanned.value()) return Found();
   const Scanned& all = *scanned.value();
-  if (all.keys != counters.value().keys) {
+  if (const std::uint64_t keys = counters.value().keys + all.arriving; all.keys != keys) {
     return Error{ErrorCode::corrupted,
-                 fmt::format("there are {} keys instead of {}", all.keys, counters.value().keys)};
+                 fmt::format("there are {} keys instead of {}", all.keys, keys)};
   }
   return Found(Scrubbed{raft::Index(kept.value()->applied), kept.value()->sum, all.sum, all.keys,
                         all.bytes});

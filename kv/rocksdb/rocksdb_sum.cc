@@ -1,5 +1,6 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/kv/rocksdb/rocksdb_record.h>
+#include <leasehold/kv/rocksdb/rocksdb_slots.h>
 #include <leasehold/kv/rocksdb/rocksdb_sum.h>
 
 #include <memory>
@@ -95,6 +96,11 @@ Result<std::optional<Scanned>> scan(rocksdb::DB& db, rocksdb::ReadOptions option
     ++out.records;
     out.bytes += key.size() + at->value().size();
     out.keys += key.starts_with(kDataSpace) ? 1 : 0;
+    if (key.starts_with(kSlotSpace)) {
+      const auto arriving = arriving_keys(view(at->value()));
+      if (!arriving) return arriving.error();
+      out.arriving += arriving.value();
+    }
     if (is_summed(key)) out.sum += record_sum(key, view(at->value()));
     if (!step(out.bytes)) return std::optional<Scanned>();
   }

@@ -43,7 +43,8 @@ Result<std::optional<KeptSum>> read_sum(rocksdb::DB& db, const rocksdb::ReadOpti
 struct Scanned {
   StateSum sum;
   std::uint64_t records = 0;
-  std::uint64_t keys = 0;  ///< of data
+  std::uint64_t keys = 0;      ///< of data
+  std::uint64_t arriving = 0;  ///< of these; no command sees them, and the counters neither
   std::uint64_t bytes = 0;
 };
 /// Reads every record from the files, with their checksums. `step` gets the bytes read so far and
