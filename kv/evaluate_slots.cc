@@ -270,6 +270,7 @@ Result<Reply> run(const TakeSlots& take, SlotDraft draft) {
     draft.backend.skip_to(take.revision);
   }
   write(records, draft);
+  for (const auto& [slot, record] : records) draft.slots.note_taken(slot, draft.counters.revision);
   if (records.size() + here == 0) return Reply(Nil{});
   return Reply(integer(records.size() + here));
 }

@@ -50,6 +50,17 @@ std::shared_ptr<const SlotMap> Slots::list() const {
   return shown_;
 }
 
+std::uint64_t Slots::taken_at(std::uint32_t slot) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = taken_.find(slot);
+  return at == taken_.end() ? 0 : at->second;
+}
+
+void Slots::note_taken(std::uint32_t slot, std::uint64_t revision) {
+  const std::lock_guard lock(mutex_);
+  taken_.insert_or_assign(slot, revision);
+}
+
 const SlotRecord* Slots::find(std::uint32_t slot) const {
   const auto at = all_.find(slot);
   return at == all_.end() ? nullptr : &at->second;

@@ -91,8 +91,13 @@ class Slots {
   Listener listen(std::function<void()> news) const;
   void forget(Listener listener) const;
 
+  /// The revision with which this group took the slot while this process applied; 0: it did not.
+  /// Of earlier ones, as far as they are of the slot's keys, another group knows the changes.
+  std::uint64_t taken_at(std::uint32_t slot) const;
+
   // The thread of apply().
 
+  void note_taken(std::uint32_t slot, std::uint64_t revision);
   /// With the changes that no other thread sees yet.
   const SlotMap& all() const { return all_; }
   /// Null: there is no record.
@@ -115,9 +120,11 @@ class Slots {
   std::set<std::uint32_t> changed_;
 
   std::atomic<std::uint64_t> changes_{kNoChanges};
-  /// Held while `shown_` is replaced, and by readers on other threads.
+  /// Held while what follows is changed, and by readers on other threads.
   mutable std::mutex mutex_;
   std::shared_ptr<const SlotMap> shown_ = std::make_shared<const SlotMap>();
+  /// Under mutex_. As the history of events it begins with the process, or with a snapshot.
+  std::map<std::uint32_t, std::uint64_t> taken_;
 
   mutable std::mutex listeners_mutex_;
   mutable std::map<Listener, std::function<void()>> listeners_;

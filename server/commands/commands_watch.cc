@@ -89,6 +89,13 @@ std::string parse_range(const Arguments& args, RangeWish& wish) {
   return {};
 }
 
+/// With which revision the group has taken the slot of what is watched.
+std::uint64_t taken_at(const Session& session, const kv::KeyFilter& filter) {
+  if (!session.context().groups.many()) return 0;
+  const auto& texts = filter.keys().empty() ? filter.prefixes() : filter.keys();
+  return session.group().store.slots().taken_at(kv::slot_of(*texts.begin()));
+}
+
 }  // namespace
 
 void run_leasehold_watch(Session& session, const Arguments& args, std::string& out) {
@@ -112,7 +119,9 @@ void run_leasehold_watch(Session& session, const Arguments& args, std::string& o
             "group was made of an older backup: read the keys again",
             from - 1, figures.head));
   }
-  const bool lost = from < figures.first;
+  // What changed before the slot came is not among the changes here.
+  const bool elsewhere = from <= taken_at(session, wish.filter);
+  const bool lost = from < figures.first || elsewhere;
   if (lost) session.context().counters->watch_resyncs.add();
   const std::uint64_t begins =
       session.watch(std::move(wish.filter), lost ? next : from, wish.values);

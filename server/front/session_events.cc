@@ -209,8 +209,12 @@ void Session::follow_slots() {
   Ear& ear = listening_->ears.front();
   const kv::KeyFilter& filter = ear.reader.interest.filter;
   const auto& texts = filter.keys().empty() ? filter.prefixes() : filter.keys();
-  const std::size_t group = context_.groups.number_of_slot(kv::slot_of(*texts.begin()));
-  if (!context_.groups.many() || group == ear.group) return;
+  if (!context_.groups.many()) return;
+  const std::uint32_t slot = kv::slot_of(*texts.begin());
+  const std::size_t group = context_.groups.number_of_slot(slot);
+  // It may have been away and come back since.
+  const kv::Slots& slots = context_.groups.all()[group].store.slots();
+  if (group == ear.group && ear.reader.next > slots.taken_at(slot)) return;
   hub(ear).remove(ear.reader);
   ear.group = group;
   ear.reader.next = hub(ear).cursor();
