@@ -39,9 +39,9 @@ class LeaseKeeper {
       : clock_(clock), changes_(std::move(changes)) {}
 
   /// Leases whose time is over, at most `count`, the oldest first, for ExpireLeases in the term
-  /// `leads_in`. Named at each call until they are gone: propose nothing while earlier proposals
-  /// are under way. Call it often: an expiry is late by the time between two calls. `leads_in`: of
-  /// the leader lease; none without a valid one. Errors: the store's.
+  /// `leads_in`. Named again until they are gone, after those that are left: propose nothing while
+  /// earlier proposals are under way. Call it often: an expiry is late by the time between two
+  /// calls. `leads_in`: of the leader lease; none without a valid one. Errors: the store's.
   Result<std::vector<SeenLease>> look(std::optional<raft::Term> leads_in, std::size_t count);
 
   struct Renewal {
