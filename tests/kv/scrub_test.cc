@@ -1,7 +1,7 @@
 // The sum that a store keeps is the sum of what it has stored, and a scrub sees when it is not.
+#include <leasehold/kv/key_slot.h>
 #include <leasehold/kv/reply.h>
 #include <leasehold/kv/rocksdb/rocksdb_store.h>
-#include <leasehold/kv/slots.h>
 #include <leasehold/tests/kv/command_source.h>
 #include <leasehold/tests/kv/flipped_value.h>
 #include <leasehold/tests/kv/lease_support.h>
