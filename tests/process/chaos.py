@@ -134,8 +134,8 @@ class Report:
             print(f"after a heal all nodes served again within: median "
                   f"{statistics.median(self.heals):.2f} s, maximum {max(self.heals):.2f} s "
                   f"(limit {HEAL_SECONDS * options.slack:.0f} s)")
-        if self.slots:
-            print(f"slots: {dict(self.slots)}; after a heal the last move ended within: median "
+        if self.slots["commands"]:
+            print(f"commands about slots, and slots: {dict(self.slots)}; after a heal the last move ended within: median "
                   f"{statistics.median(self.settled or [0]):.2f} s, maximum {max(self.settled or [0]):.2f} s")
         print(f"{self.terms} terms had a leader; {self.samples} looks at leaders and leases")
         for note in self.notes:
@@ -248,6 +248,7 @@ class Stretch:
                              Members(self.cluster, self.network, self.options.groups, self.options.slack),
                              self.moves, self.options.groups)
         self.cluster.start()
+        self.moves.begin()
         if self.options.control == "sync":
             power.skip_syncs()
 

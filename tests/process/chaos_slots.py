@@ -10,6 +10,7 @@ import resp
 import slots
 from chaos_watch import Violation
 from load import LOST, Connection
+from slots import as_map, owners
 
 # A move that has failed waits for up to 10 s until it is tried again, and a node does one after the other.
 SETTLE_SECONDS = 60
@@ -18,27 +19,6 @@ POLL_SECONDS = 0.1
 # What a command of moves may be answered beside a number, and what is not executed or unknown. A move may have begun
 # before it or, in a group that has just got the slot, the one that brought it may not have ended.
 REFUSALS = ("on their way", "on its way", "is frozen", "has not left", "is not of this group")
-
-
-def as_map(reply):
-    return {key.decode(): value for key, value in zip(reply[::2], reply[1::2])}
-
-
-def owners(node):
-    """Of each slot its group, as a node knows it."""
-    found = [None] * slots.COUNT
-    with node.client() as client:
-        reply = client.call("LEASEHOLD", "SLOTS", "LIST")
-    if isinstance(reply, resp.RespError):
-        raise Violation(f"{node}: LEASEHOLD SLOTS LIST was answered {reply!r}")
-    for run in map(as_map, reply):
-        for slot in range(run["first"], run["last"] + 1):
-            if found[slot] is not None:
-                raise Violation(f"{node}: slot {slot} is in the groups {found[slot]} and {run['group']}")
-            found[slot] = run["group"]
-    if None in found:
-        raise Violation(f"{node}: slot {found.index(None)} is in no group")
-    return found
 
 
 def without(first, last, staying):
@@ -102,6 +82,11 @@ class Moves:
         self.counts["refused" if reply.word == "ERR" else reply.word] += 1
         return None
 
+    def begin(self):
+        """Call it before the first round."""
+        if self._groups > 1:
+            self._layout = owners(self._cluster.nodes[0])
+
     def layout(self, node):
         """Of each slot its group, as a node knows it."""
         return owners(node) if self._groups > 1 else [1] * slots.COUNT
@@ -123,7 +108,7 @@ class Moves:
             time.sleep(POLL_SECONDS)
         self.settled.append(time.monotonic() - begun)
         if self._layout is not None:
-            self.counts["moved"] += sum(a != b for a, b in zip(self._layout, layouts[0]))
+            self.counts["in another group after a round"] += sum(a != b for a, b in zip(self._layout, layouts[0]))
         self._layout = layouts[0]
 
     def _moving(self):
