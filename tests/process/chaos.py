@@ -135,8 +135,8 @@ class Report:
                   f"{statistics.median(self.heals):.2f} s, maximum {max(self.heals):.2f} s "
                   f"(limit {HEAL_SECONDS * options.slack:.0f} s)")
         if self.slots["commands"]:
-            print(f"commands about slots, and slots: {dict(self.slots)}; after a heal the last move ended within: median "
-                  f"{statistics.median(self.settled or [0]):.2f} s, maximum {max(self.settled or [0]):.2f} s")
+            print(f"commands about slots, and slots: {dict(self.slots)}; after a heal the last move ended within: "
+                  f"median {statistics.median(self.settled or [0]):.2f} s, maximum {max(self.settled or [0]):.2f} s")
         print(f"{self.terms} terms had a leader; {self.samples} looks at leaders and leases")
         for note in self.notes:
             print(f"NOTE: {note}")

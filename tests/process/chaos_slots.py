@@ -19,7 +19,8 @@ POLL_SECONDS = 0.1
 # What a command of moves may be answered beside a number, and what is not executed or unknown. A move may have begun
 # before it or, in a group that has just got the slot, the one that brought it may not have ended; a member that is new
 # may not have heard of the level of its group.
-REFUSALS = ("on their way", "on its way", "is frozen", "has not left", "is not of this group", "needs the group's level")
+REFUSALS = ("on their way", "on its way", "is frozen", "has not left", "is not of this group",
+            "needs the group's level")
 
 
 def without(first, last, staying):

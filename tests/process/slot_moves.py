@@ -126,7 +126,8 @@ def run(options):
             node.flags += ["--client-addresses", addresses]
         cluster.start()
         for node in cluster.nodes:
-            wait_for("leaders of all groups", LED_SECONDS, lambda node=node: all_led(node, cluster.nodes, options.groups))
+            wait_for("leaders of all groups", LED_SECONDS,
+                     lambda node=node: all_led(node, cluster.nodes, options.groups))
         first = owners(cluster.nodes[0])
         with cluster.nodes[0].client() as client:
             for number in range(options.keys):
