@@ -38,7 +38,8 @@ class MovingSlots(Background):
                 if isinstance(reply, int):
                     self.slots += reply
                 else:
-                    check(reply.not_executed or reply.unknown or "on its way" in reply.text, f"LEASEHOLD SLOTS MOVE was answered {reply!r}")
+                    check(reply.not_executed or reply.unknown or "on its way" in reply.text,
+                          f"LEASEHOLD SLOTS MOVE was answered {reply!r}")
                 self._follow(client)
         except LOST:
             time.sleep(0.1)
