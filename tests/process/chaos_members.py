@@ -55,7 +55,8 @@ class Members:
         while True:
             asked = ",".join(f"{server.host}:{server.port}" for server in servers)
             try:
-                done = subprocess.run([self._cluster.binary, "member", *words, "--servers", asked], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                done = subprocess.run([self._cluster.binary, "member", *words, "--servers", asked],
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                       stdin=subprocess.DEVNULL, check=False,
                                       timeout=max(deadline - time.monotonic(), 1))
             except subprocess.TimeoutExpired as error:
