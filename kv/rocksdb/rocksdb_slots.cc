@@ -61,6 +61,14 @@ Result<SlotMap> read_slots(rocksdb::DB& db) {
   return slots;
 }
 
+Result<std::uint64_t> arriving_keys(std::string_view record) {
+  const auto numbers = decode_whole_record("slot", record, 5);
+  if (!numbers) return numbers.error();
+  const auto found = record_of(numbers.value());
+  if (!found) return Error{ErrorCode::corrupted, "the record of a slot is damaged"};
+  return found->phase == SlotPhase::arriving ? found->keys : 0;
+}
+
 void put_slots(const Slots& slots, rocksdb::WriteBatch& batch) {
   for (const std::uint32_t slot : slots.changed()) {
     const SlotRecord& record = *slots.find(slot);

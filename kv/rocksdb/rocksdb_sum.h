@@ -43,7 +43,7 @@ Result<std::optional<KeptSum>> read_sum(rocksdb::DB& db, const rocksdb::ReadOpti
 struct Scanned {
   StateSum sum;
   std::uint64_t records = 0;
-  std::uint64_t keys = 0;  ///< of data
+  std::uint64_t keys = 0;  ///< of data, but for those of slots that arrive, as the counter has it
   std::uint64_t bytes = 0;
 };
 /// Reads every record from the files, with their checksums. `step` gets the bytes read so far and
