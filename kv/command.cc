@@ -60,7 +60,7 @@
 //   82 take_slots     {from u32}{move u64}{revision u64}
 //   83 leave_slots    {move u64}
 //   84 drop_keys      {other u32}{move u64}{keys}
-//   85 forget_slots   {other u32}{move u64}
+//   85 forget_slots   {other u32}{move u64}{arriving u8}
 // where {key}, {value}, {from}, {prefix}, {name} are {length u32}{bytes}, and {keys} is {count u32}
 // and count times {key}. Numbers are big-endian, signed ones two's complement. Every byte is
 // accounted for: a command has exactly one encoding. fields() below says the same to the compiler.
@@ -318,6 +318,7 @@ template <class Io, class C>
 void fields(Io& io, C& c, Tag<ForgetSlots>) {
   io.number(c.other);
   io.number(c.move);
+  io.flag(c.arriving);
 }
 
 template <class C>

@@ -316,9 +316,8 @@ Result<Reply> run(const DropKeys& drop, SlotDraft draft) {
 
 Result<Reply> run(const ForgetSlots& forget, SlotDraft draft) {
   Records records = of_move(forget.move, draft, [&forget](const SlotRecord& record) {
-    const bool empty = record.phase == SlotPhase::left ||
-                       (record.phase == SlotPhase::arriving && record.keys == 0);
-    return empty && record.other == forget.other;
+    const SlotPhase phase = forget.arriving ? SlotPhase::arriving : SlotPhase::left;
+    return record.phase == phase && record.keys == 0 && record.other == forget.other;
   });
   for (auto& [slot, record] : records) {
     // It has not come, so it has changed its group once less.

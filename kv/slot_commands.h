@@ -100,12 +100,15 @@ struct DropKeys {
   std::uint64_t move = 0;
   std::vector<std::string_view> keys;  ///< ascending
 };
-/// No key of the slots that have left by this move is here any more, or the move by which they were
-/// to arrive was cancelled. Of the latter those stay that still have keys here. Result: Integer,
-/// how many slots.
+/// No key of the slots that have left by this move is here any more, or (`arriving`) the move by
+/// which they were to arrive was cancelled. Of the latter those stay that still have keys here.
+/// Result: Integer, how many slots.
 struct ForgetSlots {
   std::uint32_t other = 0;
   std::uint64_t move = 0;
+  /// Each group numbers the moves that it begins: a move from here and one to here may have the
+  /// same number.
+  bool arriving = false;
 };
 
 }  // namespace leasehold::kv

@@ -24,7 +24,8 @@ Result<void> drop_all(MovingGroup& group, const SlotSet& slots, const SlotJob& j
                       const std::function<bool()>& go_on) {
   auto dropped = drop_slot_keys(group, slots, job.other, job.move, go_on);
   if (!dropped) return dropped;
-  const auto forgotten = group.execute(ForgetSlots{job.other, job.move});
+  const auto forgotten =
+      group.execute(ForgetSlots{job.other, job.move, job.phase == SlotPhase::arriving});
   if (!forgotten) return forgotten.error();
   return {};
 }

@@ -205,7 +205,10 @@ Result<void> SlotMove::take() {
   const auto taken = ask(route_.to, TakeSlots{route_.from_number, move_, frozen_at_});
   if (!taken) return taken.error();
   if (!taken.value()) return superseded();
-  return {};
+  if (*taken.value() == slots_.size()) return {};
+  // To let go of the others would leave them to nobody.
+  return Error{ErrorCode::malformed, fmt::format("the other group has taken {} of {} slots",
+                                                 *taken.value(), slots_.size())};
 }
 
 Result<void> SlotMove::leave() {

@@ -165,7 +165,7 @@ TEST(CommandFormat, ThoseThatMoveSlotsArePinned) {
             "00000001"
             "00000001"
             "6b");
-  EXPECT_EQ(hex(encoded_text(ForgetSlots{2, 258})), "0155000000020000000000000102");
+  EXPECT_EQ(hex(encoded_text(ForgetSlots{2, 258, true})), "015500000002000000000000010201");
 }
 
 TEST(CommandFormat, AMovedKeyIsPinned) {

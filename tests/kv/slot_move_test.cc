@@ -312,6 +312,39 @@ TEST(SlotMoveTest, ManyKeysAreCopiedWhileTheyChange) {
   EXPECT_GT(written.size(), 500U);
 }
 
+// Each group numbers its own moves.
+TEST(SlotMoveTest, TwoMovesThatCrossHaveTheSameNumber) {
+  constexpr std::uint64_t kNumber = 4;
+  std::vector<std::unique_ptr<QuickGroup>> groups;
+  for (int i = 0; i < 2; ++i) groups.push_back(std::make_unique<QuickGroup>());
+  QuickGroup& first = *groups[0];
+  QuickGroup& second = *groups[1];
+  const std::uint32_t bar = slot_of("bar");
+  const std::uint32_t foo = slot_of("foo");
+  for (int i = 0; i < 3; ++i) second.run(Set{"foo", "v"});
+  EXPECT_EQ(second.run(BeginMove{2, 2, 1, {foo}}), std::to_string(kNumber));
+  EXPECT_EQ(second.run(CancelMove{kNumber}), "1");
+  first.run(Set{"bar", "v"});
+  first.run(BeginMove{1, 2, 2, {bar}});
+  first.run(ExpectSlots{1, 2, 2, kNumber, {{foo, 1}}});
+  const auto work = [&](std::size_t group) {
+    for (const SlotJob& job : slot_jobs(*groups[group]->store().slots().list(), group, 2)) {
+      EXPECT_TRUE(do_slot_job({&first, &second}, group, job, [] { return true; }));
+    }
+  };
+  work(0);
+  EXPECT_EQ(first.store().slots().list()->at(bar), (SlotRecord{SlotPhase::left, 1, 2, kNumber, 0}));
+  EXPECT_EQ(first.store().slots().list()->at(foo).phase, SlotPhase::gone);
+  work(0);
+  EXPECT_EQ(first.store().size(), 0U) << "its key has gone with the slot";
+  EXPECT_EQ(second.run(Del{{"bar"}}), "1");
+  second.run(BeginMove{2, 2, 1, {bar}});
+  work(1);
+  EXPECT_EQ(first.run(Transaction{{}, {Get{"bar"}}}), "[nil,]") << "it came back";
+  EXPECT_EQ(first.run(ExpectSlots{1, 2, 2, kNumber + 90, {{foo, 1}}}), "0");
+  EXPECT_EQ(first.run(ForgetSlots{2, kNumber + 90}), "0") << "what arrives is not forgotten";
+}
+
 TEST(SlotMoveTest, ASlotWithALeaseStaysAndSaysWhy) {
   std::vector<std::unique_ptr<QuickGroup>> groups;
   for (int i = 0; i < 2; ++i) groups.push_back(std::make_unique<QuickGroup>());

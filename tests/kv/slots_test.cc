@@ -198,10 +198,10 @@ TEST_P(SlotsContract, WhatDoesNotArriveIsForgottenWithoutItsKeys) {
   EXPECT_EQ(expect(1), "0");
   EXPECT_EQ(import(1, row("bar", "v")), "1");
   first(CancelMove{1});
-  EXPECT_EQ(second(ForgetSlots{kFirst, 1}), "0") << "a key is here";
+  EXPECT_EQ(second(ForgetSlots{kFirst, 1, true}), "0") << "a key is here";
   EXPECT_EQ(second(DropKeys{kFirst, 1, {"bar"}}), "1");
-  EXPECT_EQ(second(ForgetSlots{kFirst, 2}), "0") << "another move";
-  EXPECT_EQ(second(ForgetSlots{kFirst, 1}), "1");
+  EXPECT_EQ(second(ForgetSlots{kFirst, 2, true}), "0") << "another move";
+  EXPECT_EQ(second(ForgetSlots{kFirst, 1, true}), "1");
   EXPECT_EQ(import(1, row("bar", "v")), "nil");
   EXPECT_EQ(second(TakeSlots{kFirst, 1, 9}), "nil");
   EXPECT_EQ(second_->slots().list()->at(kBar), (SlotRecord{SlotPhase::gone, 0, kFirst, 1, 0}));
