@@ -1,6 +1,7 @@
 #include <leasehold/grant/expiry_tracker.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace leasehold::grant {
@@ -76,12 +77,20 @@ ExpiryTracker::Renewed ExpiryTracker::renew(std::uint64_t id, lease::PromiseInst
 
 std::vector<ExpiryTracker::Due> ExpiryTracker::due(lease::PromiseInstant now, std::size_t count) {
   std::vector<Due> out;
-  for (const auto& [when, id] : order_) {
-    if (when > number(now) || out.size() == count) break;
-    Timed& timed = timed_.at(id);
-    timed.named = true;
-    out.push_back({id, timed.stamp});
-  }
+  const auto name = [&](auto at, auto to) {
+    for (; at != to && out.size() < count; ++at) {
+      Timed& timed = timed_.at(at->second);
+      timed.named = true;
+      out.push_back({at->second, timed.stamp});
+      named_to_ = *at;
+    }
+  };
+  const auto end = order_.upper_bound({number(now), std::numeric_limits<std::uint64_t>::max()});
+  const bool goes_on = named_to_ && named_to_->first <= number(now);
+  const auto from = goes_on ? order_.upper_bound(*named_to_) : order_.begin();
+  name(from, end);
+  name(order_.begin(), from);
+  if (out.size() < count) named_to_.reset();
   return out;
 }
 

@@ -59,7 +59,8 @@ class ExpiryTracker {
   Renewed renew(std::uint64_t id, lease::PromiseInstant now);
 
   /// Those whose time is over, with its grace period, the oldest first, at most `count` of them;
-  /// named at each call until they are forgotten or have another stamp.
+  /// named again until they are forgotten or have another stamp. If there are more, the next call
+  /// goes on with those: what cannot end for a while does not keep the others from their end.
   std::vector<Due> due(lease::PromiseInstant now, std::size_t count);
 
   /// The last one that was seen; none: there is no such thing.
@@ -87,6 +88,8 @@ class ExpiryTracker {
   std::map<std::uint64_t, Timed> timed_;
   /// Invariant: when each of timed_ is due, and its number.
   std::set<std::pair<std::int64_t, std::uint64_t>> order_;
+  /// The last one that was named; none: the next call begins with the oldest.
+  std::optional<std::pair<std::int64_t, std::uint64_t>> named_to_;
 };
 
 }  // namespace leasehold::grant

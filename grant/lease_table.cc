@@ -108,7 +108,7 @@ LeaseTable::Granted LeaseTable::grant(const Request& request, FencingToken token
   if (size_of(request.owner) >= kLeasesOfOwnerMax) return {Verdict::too_many_of_owner, {}};
   LeaseId id = request.id;
   if (id == LeaseId(0)) {
-    newest_ = newest_.next();
+    newest_ = std::max(newest_, LeaseId(request.above)).next();
     id = newest_;
   }
   Lease lease{id,    std::string(request.name), std::string(request.holder), request.ttl,

@@ -111,6 +111,7 @@ class LeaseTable {
     LeaseTerms terms{};
     std::int64_t asked_at_ms = 0;
     std::string_view owner = {};
+    std::uint64_t above = 0;  ///< an id that the table chooses is
   };
   enum class Verdict : std::uint8_t {
     granted,

@@ -191,6 +191,7 @@ std::optional<ErrorReply> Draft::not_owner(grant::LeaseId lease) {
 
 grant::LeaseTable::Granted Draft::grant(grant::LeaseTable::Request request) {
   if (acting_ != nullptr) request.owner = acting_->user;
+  request.above = backend_.ids_above();
   const auto granted = leases().grant(request, grant::FencingToken(revision()));
   if (granted.verdict == grant::LeaseTable::Verdict::granted) lease_began_or_ended_ = true;
   return granted;

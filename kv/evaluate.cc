@@ -180,7 +180,7 @@ class Evaluation {
 
   Result<Bytes> reply_to(const OpenSession&) {
     const std::string_view owner = acting_ == nullptr ? std::string_view() : acting_->user;
-    const auto id = sessions_.open(owner);
+    const auto id = sessions_.open(owner, backend_.ids_above());
     if (id) return encode_reply(integer(id->value()));
     if (sessions_.table().size_of(owner) >= replica::kSessionsOfOwnerMax) {
       return refused(ErrorKind::too_many_sessions,

@@ -39,6 +39,8 @@ class Backend {
   /// Null: the state is of no group that shares slots with others. The implementation keeps what
   /// the command changed, and shows it around its write (Slots).
   virtual Slots* slots() { return nullptr; }
+  /// The ids of leases and sessions that are chosen here are above it: the same at all replicas.
+  virtual std::uint64_t ids_above() { return 0; }
   /// No command has a revision from the newest one to this one, which is above it.
   virtual void skip_to(std::uint64_t /*revision*/) {}
   /// After the command the implementation notes its sum, if it keeps one.

@@ -66,7 +66,8 @@ std::uint8_t format_for(const Users& users, const Slots& slots) {
 
 class MemoryStore::Impl final : public Backend {
  public:
-  explicit Impl(EventHistory::Limits limits) : events_(limits) {}
+  Impl(EventHistory::Limits limits, std::uint64_t ids_above)
+      : events_(limits), ids_above_(ids_above) {}
 
   Result<std::optional<Value>> load(std::string_view key) override {
     const Value* value = shards_[shard_of(key)].find(std::string(key));
@@ -94,6 +95,7 @@ class MemoryStore::Impl final : public Backend {
   grant::LeaseTable& leases() override { return leases_.begin_step(); }
   Users& users() override { return users_; }
   Slots* slots() override { return &slots_; }
+  std::uint64_t ids_above() override { return ids_above_; }
   void skip_to(std::uint64_t revision) override { events_.skip_to(revision); }
   void tell(const Revision& revision) override { events_.stage(revision); }
 
@@ -124,6 +126,7 @@ class MemoryStore::Impl final : public Backend {
   Sessions sessions_;
   Leases leases_;
   EventHistory events_;
+  const std::uint64_t ids_above_;
   Users users_;
   Slots slots_;
   /// Held by a thread while values and numbers must not change.
@@ -372,7 +375,8 @@ Result<void> MemoryStore::install_snapshot(const replica::Snapshot& snapshot) {
   return impl_->install(bytes, snapshot.last());
 }
 
-MemoryStore::MemoryStore(EventHistory::Limits limits) : impl_(std::make_unique<Impl>(limits)) {}
+MemoryStore::MemoryStore(EventHistory::Limits limits, std::uint64_t ids_above)
+    : impl_(std::make_unique<Impl>(limits, ids_above)) {}
 MemoryStore::~MemoryStore() = default;
 
 raft::Index MemoryStore::durable_index() const {

@@ -14,7 +14,8 @@ namespace leasehold::kv {
 /// of the value. keys_after() and rows() visit every key, whatever `count` is.
 class MemoryStore final : public Store {
  public:
-  explicit MemoryStore(EventHistory::Limits limits = {});
+  /// `ids_above`: see Backend.
+  explicit MemoryStore(EventHistory::Limits limits = {}, std::uint64_t ids_above = 0);
   ~MemoryStore() override;
 
   raft::Index durable_index() const override;

@@ -9,9 +9,9 @@ std::vector<replica::SessionTable::Session> Sessions::list() const {
   return table_.list();
 }
 
-std::optional<replica::SessionId> Sessions::open(std::string_view owner) {
+std::optional<replica::SessionId> Sessions::open(std::string_view owner, std::uint64_t above) {
   const std::lock_guard lock(mutex_);
-  const auto id = table_.open(owner);
+  const auto id = table_.open(owner, above);
   if (id) changed_.insert(*id);
   return id;
 }

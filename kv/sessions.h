@@ -22,7 +22,7 @@ class Sessions {
   std::vector<replica::SessionTable::Session> list() const;
 
   // The thread of apply(). As in replica::SessionTable.
-  std::optional<replica::SessionId> open(std::string_view owner);
+  std::optional<replica::SessionId> open(std::string_view owner, std::uint64_t above);
   bool close(replica::SessionId id);
   /// All of this owner, who is not empty.
   void close_all_of(std::string_view owner);

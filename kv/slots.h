@@ -52,6 +52,10 @@ using SlotMap = std::map<std::uint32_t, SlotRecord>;
 using SlotSet = std::bitset<kSlots>;
 SlotSet set_of(const std::vector<std::uint32_t>& slots);
 
+/// Groups that share slots give no id of a lease or session twice: behind a move a client may name
+/// one of the group that had the slot, in the group that has it now. Each group has so many.
+inline constexpr std::uint64_t kIdsOfGroup = std::uint64_t{1} << 44U;
+
 /// Why a record is none that a group writes; null: it may be one.
 const char* slot_problem(std::uint32_t slot, const SlotRecord& record);
 

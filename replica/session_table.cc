@@ -54,11 +54,11 @@ Result<std::uint8_t> take_format(const char* what, LittleReader& in, std::uint8_
 
 }  // namespace
 
-std::optional<SessionId> SessionTable::open(std::string_view owner) {
+std::optional<SessionId> SessionTable::open(std::string_view owner, std::uint64_t above) {
   LEASEHOLD_ASSERT(owner.size() <= kSessionOwnerBytesMax);
   if (sessions_.size() >= kSessionsMax || size_of(owner) >= kSessionsOfOwnerMax)
     return std::nullopt;
-  newest_ = SessionId(newest_.value() + 1);
+  newest_ = SessionId(std::max(newest_.value(), above) + 1);
   Entry entry;
   entry.owner = owner;
   if (!owner.empty()) ++of_owner_[entry.owner];

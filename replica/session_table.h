@@ -72,9 +72,9 @@ class SessionTable {
     std::string owner = {};   ///< the user that opened it; empty: everybody's
   };
 
-  /// `owner`: at most kSessionOwnerBytesMax bytes; empty: it is everybody's. None: kSessionsMax are
-  /// open, or kSessionsOfOwnerMax of this owner.
-  std::optional<SessionId> open(std::string_view owner = {});
+  /// `owner`: at most kSessionOwnerBytesMax bytes; empty: it is everybody's. The id is above
+  /// `above`. None: kSessionsMax are open, or kSessionsOfOwnerMax of this owner.
+  std::optional<SessionId> open(std::string_view owner = {}, std::uint64_t above = 0);
   /// Whether there is such a session and it is `user`'s, or everybody's.
   bool is_for(SessionId id, std::string_view user) const;
   std::size_t size_of(std::string_view owner) const;

@@ -73,6 +73,7 @@ Result<replica::StateMachine*> GroupService::open_store(std::uint64_t cluster_id
   }
   options.cluster_id = cluster_id;
   options.id = settings_.node.id;
+  if (number_ > 0) options.ids_above = (number_ - 1) * kv::kIdsOfGroup;
   options.events = settings_.events;
   options.on_failure = [this](Error error) { failed_(std::move(error)); };
   options.on_full = [this](bool full) { say_space(full); };

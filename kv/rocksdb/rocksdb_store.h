@@ -29,6 +29,8 @@ struct RocksdbStoreOptions {
   std::function<void(bool)> on_full;
   /// How often a full disk is tried again; above 0.
   std::chrono::milliseconds full_retry{500};
+  /// See Backend. The same at all replicas, always.
+  std::uint64_t ids_above = 0;
   /// The limits of the history for watchers.
   EventHistory::Limits events;
   /// The files below, for tests; null: the machine's.

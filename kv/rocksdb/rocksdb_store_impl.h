@@ -91,6 +91,7 @@ class RocksdbStore::Impl final : private Backend {
   grant::LeaseTable& leases() override { return live().leases_.begin_step(); }
   Users& users() override { return users_; }
   Slots* slots() override { return &slots_; }
+  std::uint64_t ids_above() override { return options_.ids_above; }
   void skip_to(std::uint64_t revision) override { events_.skip_to(revision); }
   void tell(const Revision& revision) override { events_.stage(revision); }
   void compare() override { compare_ = true; }

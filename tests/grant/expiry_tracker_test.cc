@@ -17,6 +17,22 @@ lease::PromiseInstant at(std::int64_t second) {
   return lease::PromiseInstant() + seconds(second);
 }
 
+// A key of a slot that is nobody's cannot end, and thousands of them may be older than a lock.
+TEST(ExpiryTracker, WhatDoesNotEndKeepsNothingElseFromItsEnd) {
+  ExpiryTracker tracker;
+  for (std::uint64_t id = 1; id <= 5; ++id) tracker.see(id, id, {seconds(1)}, at(0));
+  EXPECT_EQ(tracker.due(at(1), 2), (Due{{1, 1}, {2, 2}}));
+  EXPECT_EQ(tracker.due(at(1), 0), Due{});
+  EXPECT_EQ(tracker.due(at(1), 2), (Due{{3, 3}, {4, 4}}));
+  tracker.forget(4);
+  tracker.see(6, 6, {seconds(1)}, at(0));
+  EXPECT_EQ(tracker.due(at(1), 2), (Due{{5, 5}, {6, 6}}));
+  EXPECT_EQ(tracker.due(at(1), 4), (Due{{1, 1}, {2, 2}, {3, 3}, {5, 5}}));
+  EXPECT_EQ(tracker.due(at(1), 9), (Due{{6, 6}, {1, 1}, {2, 2}, {3, 3}, {5, 5}})) << "each once";
+  EXPECT_EQ(tracker.due(at(1), 2), (Due{{1, 1}, {2, 2}}));
+  EXPECT_EQ(tracker.due(at(0), 2), Due{});
+}
+
 TEST(ExpiryTracker, NamesWhatIsOverAndNothingBefore) {
   ExpiryTracker tracker;
   tracker.see(1, 5, {seconds(10)}, at(0));

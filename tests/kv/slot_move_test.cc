@@ -52,6 +52,11 @@ class QuickGroup final : public MovingGroup {
     return store_.apply({{{raft::Term(1), index}, bytes.view()}}, index).at(0);
   }
   std::string run(const Command& command) { return text(apply_one(encoded(command))); }
+  /// As a replica that was far behind: it knows no changes of before.
+  void install_snapshot() {
+    const auto snapshot = store_.take_snapshot();
+    ASSERT_TRUE(snapshot && store_.install_snapshot(*snapshot.value()));
+  }
   void execute_late(std::size_t which) {
     const Bytes bytes = std::move(late[which]);
     late.erase(late.begin() + static_cast<std::ptrdiff_t>(which));
@@ -69,6 +74,7 @@ class QuickGroup final : public MovingGroup {
 struct Truth {
   std::optional<std::string> value;
   std::uint64_t token = 0;  ///< the largest that has written
+  bool timed = false;       ///< it ends by itself
 };
 
 class World {
@@ -159,6 +165,8 @@ class World {
       any.execute_late(random_.below(any.late.size()));
     }
     if (random_.below(60) == 0) cancel(random_.below(kGroups));
+    if (random_.below(10) == 0) expire(random_.below(kGroups));
+    if (random_.below(100) == 0) groups_[random_.below(kGroups)]->install_snapshot();
     if (random_.below(30) == 0) move_some();
     if (depth_ < 2 && random_.below(20) == 0) drive(random_.below(kGroups));
   }
@@ -199,6 +207,23 @@ class World {
     }
   }
 
+  /// The time of some key is over, as that group's leader says.
+  void expire(std::size_t group) {
+    QuickGroup& there = *groups_[group];
+    const auto changes = there.store().lease_changes(0);
+    ASSERT_TRUE(changes);
+    if (changes.value().alive.empty()) return;
+    const TimedLease& one = changes.value().alive[random_.below(changes.value().alive.size())];
+    const auto found = there.store().find_lease(one.id, "");
+    ASSERT_TRUE(found && found.value());
+    ASSERT_EQ(found.value()->keys.size(), 1U);
+    const std::string& key = found.value()->keys[0];
+    const bool ends = has(group, slot_of(key));
+    const ExpireLeases over{raft::Term(1), {{one.id, one.stamp}}};
+    EXPECT_EQ(there.run(over), ends ? "1" : "0") << key;
+    if (ends) truths_[key] = {std::nullopt, truths_[key].token, false};
+  }
+
   void write() {
     const std::string& key = keys_[random_.below(keys_.size())];
     const auto group = owner(slot_of(key));
@@ -210,17 +235,21 @@ class World {
       case 0:
         there.run(Del{{key}});
         truth.value.reset();
+        truth.timed = false;
         return;
       case 1: {
         Set timed{key, value};
         timed.ttl = 1h;
         EXPECT_EQ(there.run(timed), "OK");
-        break;
+        truth.value = value;
+        truth.timed = true;
+        return;
       }
       case 2: return write_with_token(there, key, value);
       default: EXPECT_EQ(there.run(Set{key, value}), "OK");
     }
     truth.value = value;
+    truth.timed = false;
   }
 
   /// A lease in a slot keeps it where it is: it ends at once.
@@ -238,8 +267,7 @@ class World {
     }
     set.token = grant::FencingToken(token);
     EXPECT_EQ(there.run(set), "OK") << key;
-    truth.value = value;
-    truth.token = token;
+    truth = {value, token, false};
   }
 
   void read(const std::string& key) {
@@ -251,6 +279,7 @@ class World {
     ASSERT_EQ(found.value().has_value(), truth.value.has_value()) << key;
     if (!found.value()) return;
     ASSERT_EQ(found.value()->bytes.view(), *truth.value) << key;
+    ASSERT_EQ(found.value()->lease != grant::LeaseId(0), truth.timed) << key;
   }
 
   Random random_;

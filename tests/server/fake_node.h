@@ -42,7 +42,8 @@ class ManualClock final : public lease::Clock {
 /// threads may call while a test thread completes.
 class FakeNode final : public node::Node {
  public:
-  FakeNode() {
+  /// `ids_above`: of the store.
+  explicit FakeNode(std::uint64_t ids_above = 0) : store_({}, ids_above) {
     view_.fresh_since().set_drift_ppm(0);
     view_.publish_level(raft::kNewestLevel);
   }

@@ -1,6 +1,7 @@
 // A session of a server of two groups.
 #pragma once
 
+#include <leasehold/kv/slots.h>
 #include <leasehold/tests/server/session_fixture.h>
 
 #include <memory>
@@ -17,7 +18,7 @@ class SessionGroups : public SessionTest {
   }
   ~SessionGroups() override { session_.reset(); }
 
-  FakeNode second_;
+  FakeNode second_{kv::kIdsOfGroup};
   ServedGroups both_{{ServedGroup{node_, node_.store(), node_.health()},
                       ServedGroup{second_, second_.store(), second_.health()}}};
   EventHubs both_hubs_{both_};

@@ -231,6 +231,28 @@ TEST_F(SessionSlots, TheLayoutFollows) {
   EXPECT_THAT(send({"LEASEHOLD", "GROUP"}), HasSubstr("slots\r\n:8191\r\n"));
 }
 
+// A client that has lost its connection selects the group of its keys, and sends once more what it
+// knows no answer to.
+TEST_F(SessionSlots, ASessionDoesNotMoveWithItsSlot) {
+  EXPECT_EQ(send({"LEASEHOLD", "SESSION", "OPEN"}), "");
+  node_.commit_all();
+  const std::string id = pump().substr(1, 1);
+  const std::vector<std::string> once{"LEASEHOLD", "ONCE", id, "1", "INCR", "{bar}n"};
+  EXPECT_EQ(send(once), "");
+  node_.commit_all();
+  EXPECT_EQ(pump(), ":1\r\n");
+  apply(second_, kv::OpenSession{});  // of another client
+  begin();
+  freeze();
+  take();
+  leave();
+  EXPECT_EQ(send({"LEASEHOLD", "GROUP", "KEY", "bar"}), "+OK\r\n");
+  EXPECT_EQ(send(once), "");
+  second_.commit_all();
+  EXPECT_THAT(pump(), HasSubstr("an earlier try may have been executed"));
+  EXPECT_EQ(send({"GET", "{bar}n"}), "$-1\r\n") << "it did not come along in this test";
+}
+
 TEST_F(SessionSlots, AConnectionSelectsTheGroupThatHasTheKey) {
   begin();
   freeze();
