@@ -317,8 +317,8 @@ class Evaluation {
     // First: bytes that are wrong are wrong each time, and use up no number.
     const auto carried = decode_command(once.command);
     if (!carried) return undecodable(carried.error());
-    // Before the session: that of this number may be another client's, if the slot has moved and the
-    // node that sends the command has not heard of it. It uses up no number.
+    // Before the session: that of this number may be another client's, if the slot has moved and
+    // the node that sends the command has not heard of it. It uses up no number.
     if (auto why = not_here(carried.value())) return *std::move(why);
     if (!may_use(once.session)) return no_session(once.session);
     auto begun = sessions_.begin(once.session, once.sequence, once.answered_below);
