@@ -238,9 +238,9 @@ TEST_F(LeaseKeeperTest, ManyAtOnceAreNamedInParts) {
   pass(10);
   EXPECT_EQ(look(Term(1), 2), "1/1 2/2");
   EXPECT_EQ(renew({5}), "10") << "not named yet";
-  EXPECT_EQ(look(Term(1), 2), "1/1 2/2");
+  EXPECT_EQ(look(Term(1), 2), "3/3 4/4") << "what cannot end yet keeps nothing else from its end";
   EXPECT_EQ(run(last_), "2");
-  EXPECT_EQ(look(Term(1), 2), "3/3 4/4");
+  EXPECT_EQ(look(Term(1), 2), "1/1 2/2");
 }
 
 // ---- The terms ----
