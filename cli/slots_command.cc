@@ -53,7 +53,7 @@ using Slots = std::vector<std::uint32_t>;
 
 constexpr auto kSlotsPause = std::chrono::milliseconds(200);
 /// One question to one server.
-constexpr Timeout kAskTimeout{2000};
+constexpr Timeout kSlotsTimeout{2000};
 /// Pause between two reports of how far the moves are.
 constexpr auto kTellPause = std::chrono::seconds(1);
 /// A node that is behind may say that nothing moves: another look, after this time.
@@ -61,7 +61,7 @@ constexpr auto kSettlePause = std::chrono::seconds(3);
 constexpr Timeout kTakeTimeout{10'000};
 constexpr Timeout kWaitTimeout = std::chrono::hours(1);
 
-struct Options {
+struct SlotsOptions {
   std::string action;
   Words words;  ///< the slots
   Slots slots;  ///< the same, read
@@ -124,7 +124,7 @@ Result<SlotRuns> parse_runs(const client::RespValue& reply) {
 
 /// Errors: invalid_argument (the server will not say it), others: another one may.
 Result<SlotRuns> ask_for_runs(client::RespClient& client, const Words& words) {
-  const auto reply = client.call(words, kAskTimeout);
+  const auto reply = client.call(words, kSlotsTimeout);
   if (!reply) return reply.error();
   if (reply.value().kind == client::RespValue::Kind::error) {
     const bool other = reply.value().not_executed();
@@ -134,7 +134,7 @@ Result<SlotRuns> ask_for_runs(client::RespClient& client, const Words& words) {
 }
 
 Result<Layout> ask_one(const std::string& server) {
-  auto client = client::RespClient::connect(server, kAskTimeout, access());
+  auto client = client::RespClient::connect(server, kSlotsTimeout, access());
   if (!client) return client.error();
   // What has ended by then has its slots where it ended.
   auto moves = ask_for_runs(client.value(), {"LEASEHOLD", "SLOTS"});
@@ -188,7 +188,7 @@ void print_table(const Layout& layout) {
   }
 }
 
-int list(const Options& options) {
+int list(const SlotsOptions& options) {
   const auto deadline = Clock::now() + options.limit();
   for (;; std::this_thread::sleep_for(kSlotsPause)) {
     const auto layout = ask_some(options.servers);
@@ -213,7 +213,7 @@ struct Counts {
   std::size_t under_way() const { return copying + frozen + left; }
 };
 
-Counts count(const Layout& layout, const Options& options) {
+Counts count(const Layout& layout, const SlotsOptions& options) {
   std::array<std::size_t, kv::kSlots + 1> before{};  // how many of the slots are below this one
   for (const std::uint32_t slot : options.slots) before[slot + 1] = 1;
   for (std::size_t i = 1; i < before.size(); ++i) before[i] += before[i - 1];
@@ -232,14 +232,14 @@ Counts count(const Layout& layout, const Options& options) {
   return counts;
 }
 
-std::string progress_text(const Counts& counts, const Options& options) {
+std::string progress_text(const Counts& counts, const SlotsOptions& options) {
   return fmt::format(
       "{} of {} slots are in group {}; being copied: {}, frozen: {}, dropped behind: {}",
       counts.there, options.slots.size(), options.to, counts.copying, counts.frozen, counts.left);
 }
 
 /// Until none of the slots is under way.
-int wait_for_end(const Options& options, Clock::time_point deadline) {
+int wait_for_end(const SlotsOptions& options, Clock::time_point deadline) {
   auto tell_at = Clock::now() + kTellPause;
   std::optional<Clock::time_point> still;  // since then nothing has moved
   for (;; std::this_thread::sleep_for(kSlotsPause)) {
@@ -274,7 +274,7 @@ int wait_for_end(const Options& options, Clock::time_point deadline) {
 }
 
 /// Sends it to a node that takes it. None: `status` is how the command ends, and it has said why.
-std::optional<std::int64_t> send(const Options& options, const Words& words, int& status) {
+std::optional<std::int64_t> send(const SlotsOptions& options, const Words& words, int& status) {
   const auto reply =
       run_anywhere(options.servers, words, std::min(options.limit(), kTakeTimeout), Repeat::never);
   if (!reply) {
@@ -293,7 +293,7 @@ std::optional<std::int64_t> send(const Options& options, const Words& words, int
   return std::nullopt;
 }
 
-int move(const Options& options) {
+int move(const SlotsOptions& options) {
   const auto deadline = Clock::now() + options.limit();
   Words words = {"LEASEHOLD", "SLOTS", "MOVE"};
   words.insert(words.end(), options.words.begin(), options.words.end());
@@ -310,7 +310,7 @@ int move(const Options& options) {
   return options.wait ? wait_for_end(options, deadline) : 0;
 }
 
-int cancel(const Options& options) {
+int cancel(const SlotsOptions& options) {
   Words words = {"LEASEHOLD", "SLOTS", "CANCEL"};
   words.insert(words.end(), options.words.begin(), options.words.end());
   int status = 0;
@@ -325,7 +325,7 @@ int cancel(const Options& options) {
 }
 
 /// Takes the action and the slots. Returns what is wrong, or nothing.
-std::string take_words(const Words& given, Options& options) {
+std::string take_words(const Words& given, SlotsOptions& options) {
   static const Words kActions = {"list", "move", "cancel"};
   options.action = given.empty() ? "list" : given.front();
   if (std::find(kActions.begin(), kActions.end(), options.action) == kActions.end()) {
@@ -348,7 +348,7 @@ std::string take_words(const Words& given, Options& options) {
   return {};
 }
 
-int run(const Words& given, Options& options) {
+int run(const Words& given, SlotsOptions& options) {
   if (const std::string wrong = take_words(given, options); !wrong.empty()) {
     return misused("slots", wrong);
   }
@@ -360,7 +360,7 @@ int run(const Words& given, Options& options) {
 
 Run add_slots(Flags& flags) {
   const auto words = std::make_shared<Words>();
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<SlotsOptions>();
   flags.add_words(*words, "[ACTION ...] --servers HOST:PORT,... [OPTIONS]");
   flags.add_servers(options->servers);
   flags.add({"--to", "GROUP", "move: the number of the group that is to have the slots"},

@@ -84,8 +84,8 @@ struct ExpireSession {
 };
 /// Executes a command unless it was executed under this number before. Result: that of the command,
 /// byte for byte the same each time; an error of the command is a result. Errors: no_session,
-/// sequence_answered, sequence_too_far, result_gone; and those that the command's bytes have
-/// without reading the store, which use up no number.
+/// sequence_answered, sequence_too_far, result_gone; and, which use up no number, those that the
+/// command's bytes have without reading the store, and moved, also if it was executed before.
 struct Once {
   replica::SessionId session;
   std::uint64_t sequence = 0;

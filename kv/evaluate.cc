@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -316,6 +317,9 @@ class Evaluation {
     // First: bytes that are wrong are wrong each time, and use up no number.
     const auto carried = decode_command(once.command);
     if (!carried) return undecodable(carried.error());
+    // Before the session: that of this number may be another client's, if the slot has moved and
+    // the node that sends the command has not heard of it. It uses up no number.
+    if (auto why = not_here(carried.value())) return *std::move(why);
     if (!may_use(once.session)) return no_session(once.session);
     auto begun = sessions_.begin(once.session, once.sequence, once.answered_below);
     if (begun.verdict == replica::SessionTable::Verdict::repeated) return std::move(begun.result);
@@ -324,6 +328,25 @@ class Evaluation {
     auto reply = execute(carried.value());
     if (reply) sessions_.finish(once.session, once.sequence, reply.value());
     return reply;
+  }
+
+  /// What a command answers that names a key of a slot that is not of this group now.
+  std::optional<Bytes> not_here(const Command& command) {
+    const Slots* const slots = backend_.slots();
+    if (slots == nullptr || slots->all().empty()) return std::nullopt;
+    const auto tried = [this](const auto& c) -> std::optional<Bytes> {
+      using C = std::decay_t<decltype(c)>;
+      if constexpr (std::is_same_v<C, Transaction> || std::is_convertible_v<C, Operation>) {
+        Draft draft(backend_, counters_);
+        draft.act_as(acting_);
+        if (load_limit_) draft.limit_loads(*load_limit_);
+        // If the store fails here, it does so when the command is executed.
+        static_cast<void>(run(c, draft));
+        if (auto why = draft.not_here()) return encode_reply(*std::move(why));
+      }
+      return std::nullopt;
+    };
+    return std::visit(tried, command);
   }
 
   static Bytes why_not(const Once& once, replica::SessionTable::Verdict verdict) {

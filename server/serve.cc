@@ -4,6 +4,7 @@
 #include <leasehold/server/commands/report.h>
 #include <leasehold/server/credentials.h>
 #include <leasehold/server/failure.h>
+#include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/tcp_front.h>
 #include <leasehold/server/log_text.h>
 #include <leasehold/server/replicas.h>
@@ -215,8 +216,8 @@ void learn_users(node::Group& node, ServerState& state) {
 }
 
 /// Waits for a signal, and returns it, or for a failure: 0.
-int watch(Replicas& replicas, Credentials& credentials, ServerState& state,
-          const Failure& failure) {
+int watch(Replicas& replicas, const ServedGroups& groups, Credentials& credentials,
+          ServerState& state, const Failure& failure) {
   node::Group& home = replicas.home();
   const sigset_t signals = awaited_signals();
   StartWatch start(home, replicas.leader_known(),
@@ -232,6 +233,7 @@ int watch(Replicas& replicas, Credentials& credentials, ServerState& state,
     credentials.look();
     start.look();
     replicas.look();
+    groups.routes().end_waits(coarse_now());
     learn_users(home, state);
     if (!state.options.witness) continue;
     home.status([&state](const node::NodeStatus& status) {
@@ -256,8 +258,8 @@ std::string drain_text(const Replicas::Drained& drained, raft::NodeId self) {
 
 /// Answers the requests in flight, transfers the leadership and refuses further requests: within
 /// the time limit, and until another signal or a failure. False: a failure.
-bool drain(Replicas& replicas, const ServeSettings& settings, const ServerState& state,
-           const Failure& failure) {
+bool drain(Replicas& replicas, const ServedGroups& groups, const ServeSettings& settings,
+           const ServerState& state, const Failure& failure) {
   using Clock = std::chrono::steady_clock;
   const auto begun = Clock::now();
   const auto told = begun + std::min<lease::Duration>(kRefusing, settings.drain_timeout);
@@ -268,6 +270,8 @@ bool drain(Replicas& replicas, const ServeSettings& settings, const ServerState&
                  [ended](const Replicas::Drained& drained) { ended->set_value(drained); });
   const sigset_t signals = ending_signals();
   for (;;) {
+    // What waits for a slot is refused, as all that comes now.
+    groups.routes().end_waits(std::chrono::nanoseconds::max());
     if (end.valid() && end.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
       const auto ms = std::chrono::duration<double, std::milli>(Clock::now() - begun).count();
       spdlog::info("drained in {:.1f} ms: {}", ms, drain_text(end.get(), settings.node.id));
@@ -340,14 +344,14 @@ Result<int> serve(const ServeSettings& settings) {
   spdlog::info("leasehold {}: clients on {} (port {}), data in {}", kVersion, settings.listen,
                front.value()->port(), settings.data_dir);
 
-  const int signal = watch(replicas, credentials, state, failure);
+  const int signal = watch(replicas, groups, credentials, state, failure);
   front.value()->close_door();
   state.draining = true;
   bool good = signal > 0;
   if (good && settings.drain_timeout > lease::Duration(0)) {
     spdlog::info("{}: draining for {} at most; no new clients, no new commands", name_of(signal),
                  format_duration(settings.drain_timeout));
-    good = drain(replicas, settings, state, failure);
+    good = drain(replicas, groups, settings, state, failure);
   }
   if (good) spdlog::info("stopping: {}", name_of(signal));
   end_at_the_next_signal();

@@ -1,6 +1,9 @@
 // A reply's place in a session's line.
 #pragma once
 
+#include <leasehold/base/bytes.h>
+#include <leasehold/lease/instant.h>
+#include <leasehold/raft/types.h>
 #include <leasehold/server/front/command_spec.h>
 #include <leasehold/server/front/joined_reply.h>
 #include <leasehold/server/front/multi.h>
@@ -10,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +43,20 @@ struct Place {
   JoinedReply earlier;             ///< of a read in each group: the replies of those before
   TransactionParts parts;          ///< of a transaction
   std::string reply;
+  /// Of its keys, where there are many groups.
+  std::optional<std::uint32_t> slot;
+  Bytes command;  ///< of a write that another group may execute as well, when its slot has moved
+};
+
+/// Reads that are justified together.
+struct ReadBatch {
+  const ServedGroup* group = nullptr;
+  std::vector<std::uint64_t> places;  ///< their numbers
+  bool waited = false;                ///< valid under the lease, but apply lagged
+  raft::ReadMode mode = raft::ReadMode::lease;
+  /// For FreshSince: earliest() if no read of the batch asked for the age of the state.
+  lease::HolderInstant began = lease::HolderInstant::earliest();
+  ReadNote note;  ///< of the last of them
 };
 
 }  // namespace leasehold::server

@@ -49,6 +49,8 @@ class ServedGroups {
   std::size_t number_of_slot(std::uint32_t slot) const { return routes_->group_of(slot); }
   std::uint64_t routes_version() const { return routes_->version(); }
   const ServedGroup& of_slot(std::uint32_t slot) const { return groups_[number_of_slot(slot)]; }
+  /// The routes of the slots, to wait for one that is on its way.
+  SlotRoutes& routes() const { return *routes_; }
 
  private:
   std::vector<ServedGroup> groups_;

@@ -10,6 +10,7 @@
 #include <leasehold/server/front/listening.h>
 #include <leasehold/server/front/replies.h>
 #include <leasehold/server/front/session.h>
+#include <leasehold/server/front/slot_wait.h>
 #include <leasehold/server/front/store_reader.h>
 #include <leasehold/server/front/words.h>
 
@@ -67,7 +68,7 @@ std::size_t Session::process(std::string_view input) {
   stalled_ = turn_over_ = false;
   std::size_t taken = 0;
   while (!closing_ && taken < input.size()) {
-    if (user_.checking) {
+    if (user_.checking || waits_for_slot_) {
       stalled_ = true;
       break;
     }
@@ -108,11 +109,13 @@ std::size_t Session::process(std::string_view input) {
     }
     if (!args.empty()) {
       const CommandSpec* spec = context_.state.commands.find(args);
-      if (spec != nullptr && (!may_run(spec->effect) || must_learn_users(*spec, args))) {
+      if (spec != nullptr && (!may_run(spec->effect) || must_learn_users(*spec, args) ||
+                              must_wait_for_slot(*spec, args))) {
         stalled_ = true;
         break;
       }
       run_one(spec, args);
+      slot_waited_ = false;
     }
     taken += parser_.consumed();
   }
@@ -285,6 +288,7 @@ std::uint64_t Session::take_place(PlaceKind kind, std::size_t bytes) {
   taken.begun = coarse_;
   taken.spec = running_;
   taken.group = group_;
+  taken.slot = slot_;
   if (running_ != nullptr && running_args_->size() > 1 && !has_secret_words(*running_)) {
     taken.key = (*running_args_)[1].substr(0, kSlowLogKeyBytes);
   }
@@ -329,8 +333,9 @@ void Session::flush_line() {
         }
         if (is_long_watch(*front.spec, args.size())) {
           if (!watch_some(front, output_)) continue;
-        } else {
-          answer(*front.spec, args, output_);
+        } else if (!answer(*front.spec, args, front.slot.has_value(), output_)) {
+          wait_for_slot(first_place_);
+          break;
         }
       }
       work_ += front.words.size() + (output_.size() - before) / kReplyBytesPerWord;
@@ -401,10 +406,12 @@ void Session::write(const CommandSpec& spec, const Arguments& args, std::string&
   Result<Bytes> encoded =
       std::visit([](auto& o) { return kv::encode_command(kv::Command(std::move(o))); }, operation);
   if (!encoded) return refuse(out, "ERR " + encoded.error().message);
-  propose(std::move(encoded).value(), spec.form, {});
+  const bool movable = slot_ && is_movable(operation);
+  propose(std::move(encoded).value(), spec.form, {}, false, movable);
 }
 
-void Session::propose(Bytes command, ReplyForm form, TransactionParts parts, bool repeatable) {
+void Session::propose(Bytes command, ReplyForm form, TransactionParts parts, bool repeatable,
+                      bool movable) {
   context_.counters->writes.add();
   const std::uint64_t number = take_place(PlaceKind::write, command.size());
   place(number).form = form;
@@ -426,22 +433,15 @@ void Session::propose(Bytes command, ReplyForm form, TransactionParts parts, boo
   }
   auto limited = kv::limit_loads(command, level);
   if (!limited) return refuse_place(limited.error().message);
-  node::CallOptions options(context_.state.options.command_timeout);
-  options.repeatable = repeatable;
-  group_->group.propose(
-      std::move(limited).value(), options,
-      [weak = weak_from_this(), &executor = *context_.executor,
-       number](replica::ProposeResult result) mutable {
-        executor.post([weak = std::move(weak), number, result = std::move(result)] {
-          if (const auto self = weak.lock()) self->finish_write(number, result);
-        });
-      });
+  if (movable) place(number).command = limited.value();
+  submit_write(number, std::move(limited).value(), repeatable);
 }
 
 void Session::finish_write(std::uint64_t number, const replica::ProposeResult& result) {
   std::string reply;
   switch (result.status) {
     case replica::ProposeStatus::committed:
+      if (is_elsewhere(place(number), result.result)) return wait_for_slot(number);
       context_.counters->writes_committed.add();
       append_encoded_reply(reply, result.result, protocol, place(number).form, place(number).parts,
                            place(number).group->lease_keeper);

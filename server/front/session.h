@@ -27,6 +27,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,7 +83,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::size_t expected() const { return parser_.expected(); }
   /// Replies to send. The caller removes what it has sent.
   std::string& output() { return output_; }
-  bool busy() const { return !line_.empty() || user_.checking; }  ///< commands are under way
+  /// Commands are under way.
+  bool busy() const { return !line_.empty() || user_.checking || waits_for_slot_; }
   /// Close the connection once output() is sent.
   bool closing() const { return closing_; }  ///< no further request is taken
   bool finished() const { return closing_ && line_.empty(); }
@@ -100,7 +102,9 @@ class Session : public std::enable_shared_from_this<Session> {
             std::string& out);
   /// Proposes an encoded command; takes a place. `form`: the form of its reply. `parts`: the
   /// commands whose results a transaction returns. `repeatable`: see node::CallOptions.
-  void propose(Bytes command, ReplyForm form, TransactionParts parts, bool repeatable = false);
+  /// `movable`: any group may execute it that has the slot.
+  void propose(Bytes command, ReplyForm form, TransactionParts parts, bool repeatable = false,
+               bool movable = false);
   /// For EXEC: answers the commands that run here.
   TransactionParts run_queued(Multi::Finished& finished);
   /// Takes a place that `format` fills with the node's status.
@@ -177,24 +181,17 @@ class Session : public std::enable_shared_from_this<Session> {
   void set_reply_wish(ReplyWish wish);
 
  private:
-  using PlaceNumbers = std::vector<std::uint64_t>;
-  /// Reads that are justified together.
-  struct ReadBatch {
-    const ServedGroup* group = nullptr;
-    PlaceNumbers places;
-    bool waited = false;  ///< valid under the lease, but apply lagged
-    raft::ReadMode mode = raft::ReadMode::lease;
-    /// For FreshSince: earliest() if no read of the batch asked for the age of the state.
-    lease::HolderInstant began = lease::HolderInstant::earliest();
-    ReadNote note;  ///< of the last of them
-  };
-
   bool has_room() const;
   bool may_run(CommandEffect effect) const;
   void run_one(const CommandSpec* spec, const Arguments& args);
   void dispatch(const CommandSpec* spec, const Arguments& args, std::string& out);
   /// Whether a command has to wait for the newest users; then they are asked for.
   bool must_learn_users(const CommandSpec& spec, const Arguments& args);
+  /// Whether a command has to wait until its slot, which is on its way, is somewhere.
+  bool must_wait_for_slot(const CommandSpec& spec, const Arguments& args);
+  /// A command whose slot was not in its group goes where it is then. The place has what it needs.
+  void wait_for_slot(std::uint64_t number);
+  void go_on(std::uint64_t number, bool open);
   std::uint64_t newest_users() const;  ///< ServerState::newest_users()
   void look_up_user();
   bool may_still_listen() const;
@@ -237,12 +234,14 @@ class Session : public std::enable_shared_from_this<Session> {
   Route judge_lease_read();
   void enter(std::uint64_t number, Route route);  ///< the place of a read that goes this way
   void ask_node(std::uint64_t number, const ReadPolicy& policy);
-  void answer(const CommandSpec& spec, const Arguments& args, std::string& out);
+  /// False, and nothing is appended: `may_wait`, and the slot was not in the group all the while.
+  bool answer(const CommandSpec& spec, const Arguments& args, bool may_wait, std::string& out);
   /// A part of a long WATCH. False: there are more.
   bool watch_some(Place& front, std::string& out);
   void submit_reads();
   replica::ReadCompletion read_completion(ReadBatch batch);
   void finish_reads(const ReadBatch& batch, const replica::ReadResult& result);
+  void submit_write(std::uint64_t number, Bytes command, bool repeatable);
   void finish_write(std::uint64_t number, const replica::ProposeResult& result);
   bool may_run_while_listening(const CommandSpec& spec) const;
   Listening& begin_listening(bool subscribe);
@@ -259,6 +258,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Context context_;
   const ServedGroup* selected_ = &context_.groups.home();
   const ServedGroup* group_ = selected_;
+  std::optional<std::uint32_t> slot_;  ///< of the command that runs, if it may wait for it
   std::uint64_t id_;
   std::string address_;
   std::chrono::nanoseconds opened_ = coarse_now();
@@ -293,8 +293,8 @@ class Session : public std::enable_shared_from_this<Session> {
   bool asked_ = false;     ///< a request has been complete
   bool silent_ = false;    ///< the command that runs is not to be answered
   bool deferred_ = false;  ///< the command that runs has taken a place
-  bool stalled_ = false;
-  bool closing_ = false;
+  bool stalled_ = false, closing_ = false, waits_for_slot_ = false;
+  bool slot_waited_ = false;  ///< the command that runs has done so in vain
 };
 
 }  // namespace leasehold::server

@@ -36,6 +36,7 @@ std::optional<std::uint32_t> slot_of_prefix(std::string_view prefix) {
 std::string Session::find_group(const CommandSpec& spec, const Arguments& args) {
   const ServedGroups& groups = context_.groups;
   group_ = selected_;
+  slot_.reset();
   if (!groups.many()) return {};
   if (spec.group_of != nullptr) {
     group_ = &groups.all()[spec.group_of(context_.state, args, groups)];
@@ -60,7 +61,10 @@ std::string Session::find_group(const CommandSpec& spec, const Arguments& args) 
     has_keys = true;
   }
   if (slot) group_ = &groups.of_slot(*slot);
-  if (!together) return {};
+  if (!together) {
+    if (!slot_waited_) slot_ = slot;
+    return {};
+  }
   // Leases have their ids in each group: one of another group is another lease.
   const bool of_selected =
       multi_.in_selected() || (multi_.open() && spec.in_multi == InMulti::queued && !has_keys);

@@ -3,6 +3,7 @@
 #include <leasehold/kv/query.h>
 #include <leasehold/server/front/replies.h>
 #include <leasehold/server/front/session.h>
+#include <leasehold/server/front/slot_wait.h>
 #include <leasehold/server/front/store_reader.h>
 
 #include <fmt/format.h>
@@ -11,13 +12,6 @@
 #include <utility>
 
 namespace leasehold::server {
-namespace {
-
-constexpr const char* kSlotMoves =
-    "TRYAGAIN the slot of the key is moving to another group; the command was not executed, send "
-    "it again";
-
-}  // namespace
 
 bool Session::read_keys_fit(const CommandSpec& spec, const Arguments& args, std::size_t& bytes,
                             std::string& out) {
@@ -45,8 +39,9 @@ void Session::read(const CommandSpec& spec, const Arguments& args, const ReadPol
   const Route route = judge_read(policy);
   const bool is_long = in_each || is_long_read(spec, args.size());
   if (is_long) good_in_a_row_ = 0;
-  const bool at_once = route == Route::now && line_.empty();
-  if (at_once && !is_long && !is_long_watch(spec, args.size())) return answer(spec, args, out);
+  const bool at_once =
+      route == Route::now && line_.empty() && !is_long && !is_long_watch(spec, args.size());
+  if (at_once && answer(spec, args, slot_.has_value(), out)) return;
   const std::uint64_t number = take_place(PlaceKind::read, bytes);
   Place& taken = place(number);
   taken.spec = &spec;
@@ -54,6 +49,7 @@ void Session::read(const CommandSpec& spec, const Arguments& args, const ReadPol
   taken.words.assign(args.begin(), args.end());
   taken.policy = policy;
   if (in_each) taken.groups_left = context_.groups.all().size() - 1;
+  if (at_once) return wait_for_slot(number);
   enter(number, route);
 }
 
@@ -227,7 +223,8 @@ void Session::finish_reads(const ReadBatch& batch, const replica::ReadResult& re
 // A change of users may be applied at any moment, and what it hides be written behind it; and the
 // slot of the key may go to another group. So both are looked at once more when the answer is
 // there.
-void Session::answer(const CommandSpec& spec, const Arguments& args, std::string& out) {
+bool Session::answer(const CommandSpec& spec, const Arguments& args, bool may_wait,
+                     std::string& out) {
   const bool only_reads = spec.make != nullptr || spec.scan != nullptr;
   const SlotStay stay(group_->store.slots(), context_.state.commands, spec, args);
   const std::size_t before = out.size();
@@ -246,10 +243,12 @@ void Session::answer(const CommandSpec& spec, const Arguments& args, std::string
     if (!only_reads || seen == newest_users()) break;
     out.resize(before);
   }
-  if (stay.stayed()) return;
+  if (stay.stayed()) return true;
   out.resize(before);
+  if (may_wait) return false;
   if (is_of_transaction(spec)) multi_.fail_watch();
   refuse(out, kSlotMoves);
+  return true;
 }
 
 /// The keys need not be of one instant: each has been as it is watched since the command came.
@@ -257,7 +256,7 @@ bool Session::watch_some(Place& front, std::string& out) {
   const std::size_t count = std::min(front.words.size(), kShortReadWords);
   const auto end = front.words.begin() + static_cast<std::ptrdiff_t>(count);
   const std::size_t before = out.size();
-  answer(*front.spec, Arguments(front.words.begin(), end), out);
+  answer(*front.spec, Arguments(front.words.begin(), end), false, out);
   // Of the parts, one that is refused has the reply, or the last one.
   if (end == front.words.end() || out[before] == '-') return true;
   work_ += count;
@@ -282,12 +281,8 @@ void Session::read_in_background() {
     if (limited) reader.limit(rights);
     std::string reply;
     reader.answer(*spec, args, reply);
-    if (!stay.stayed()) {
-      reply.clear();
-      reader.refuse(reply, kSlotMoves);
-    }
     executor.post([weak, number, words = std::move(words), reply = std::move(reply),
-                   refused = reader.refused()]() mutable {
+                   stayed = stay.stayed(), refused = reader.refused()]() mutable {
       const auto self = weak.lock();
       if (!self) return;
       Place& place = self->place(number);
@@ -295,6 +290,9 @@ void Session::read_in_background() {
         // The users have changed meanwhile: it is made again, if it may be.
         place.words = std::move(words);
         place.state = PlaceState::granted;
+      } else if (!stayed) {
+        place.words = std::move(words);
+        self->wait_for_slot(number);
       } else {
         if (refused) self->count_refusal();
         self->take_part(number, std::move(words), std::move(reply));

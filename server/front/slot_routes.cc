@@ -2,7 +2,6 @@
 #include <leasehold/server/front/slot_routes.h>
 
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,7 +14,14 @@ std::size_t place_of(const kv::SlotRecord& record, std::size_t here) {
   return away ? record.other - 1 : here;
 }
 
-/// Of a command's keys, which are of one slot; none: it has none.
+struct Found {
+  std::size_t group = 0;
+  std::uint64_t epoch = 0;
+  bool open = true;
+};
+
+}  // namespace
+
 std::optional<std::uint32_t> slot_in(const std::vector<KeyUse>& uses) {
   for (const KeyUse& use : uses) {
     const bool of_key = use.kind == KeyUse::Kind::key || use.kind == KeyUse::Kind::prefix;
@@ -23,13 +29,6 @@ std::optional<std::uint32_t> slot_in(const std::vector<KeyUse>& uses) {
   }
   return std::nullopt;
 }
-
-struct Found {
-  std::size_t group = 0;
-  std::uint64_t epoch = 0;
-};
-
-}  // namespace
 
 SlotRoutes::SlotRoutes(std::vector<const kv::Store*> stores) : stores_(std::move(stores)) {
   LEASEHOLD_ASSERT(!stores_.empty() && stores_.size() <= kv::kSlots);
@@ -49,7 +48,24 @@ SlotRoutes::~SlotRoutes() {
 }
 
 void SlotRoutes::follow() {
-  const std::lock_guard lock(mutex_);
+  std::vector<Waited> ready;
+  {
+    const std::lock_guard lock(mutex_);
+    update();
+    for (auto at = waiters_.begin(); at != waiters_.end();) {
+      if (!is_open(at->first)) {
+        ++at;
+        continue;
+      }
+      ready.push_back(std::move(at->second.done));
+      at = waiters_.erase(at);
+    }
+  }
+  for (const Waited& done : ready) done(true);
+}
+
+/// The caller holds mutex_.
+void SlotRoutes::update() {
   std::vector<Found> newest(kv::kSlots);
   for (std::uint32_t slot = 0; slot < kv::kSlots; ++slot) {
     newest[slot].group = kv::first_group_of(slot, static_cast<std::uint32_t>(stores_.size()));
@@ -60,16 +76,48 @@ void SlotRoutes::follow() {
       // It is there when the group that it comes from says so.
       if (record.phase == kv::SlotPhase::arriving) continue;
       const std::size_t place = place_of(record, group);
-      if (place < stores_.size() && record.epoch >= newest[slot].epoch) {
-        newest[slot] = {place, record.epoch};
-      }
+      if (place >= stores_.size() || record.epoch < newest[slot].epoch) continue;
+      // A group that has let go says nothing of the other one, which is asked.
+      const bool open = record.phase != kv::SlotPhase::frozen;
+      newest[slot] = {place, record.epoch, open};
     }
   }
+  std::size_t closed = 0;
   for (std::uint32_t slot = 0; slot < kv::kSlots; ++slot) {
     const auto group = static_cast<std::uint16_t>(newest[slot].group);
     groups_[slot].store(group, std::memory_order_relaxed);
+    open_[slot].store(newest[slot].open, std::memory_order_relaxed);
+    if (!newest[slot].open) ++closed;
   }
+  closed_.store(closed, std::memory_order_relaxed);
   version_.fetch_add(1, std::memory_order_release);
+}
+
+void SlotRoutes::wait(std::uint32_t slot, std::chrono::nanoseconds until, Waited done) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_open(slot)) {
+      waiters_.emplace(slot, Waiter{until, std::move(done)});
+      return;
+    }
+  }
+  done(true);
+}
+
+void SlotRoutes::end_waits(std::chrono::nanoseconds now) {
+  std::vector<Waited> late;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto at = waiters_.begin(); at != waiters_.end();) {
+      if (now < at->second.until) {
+        ++at;
+        continue;
+      }
+      late.push_back(std::move(at->second.done));
+      at = waiters_.erase(at);
+    }
+  }
+  for (const Waited& done : late) done(false);
 }
 
 SlotStay::SlotStay(const kv::Slots& slots, const CommandTable& commands, const CommandSpec& spec,

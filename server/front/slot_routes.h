@@ -7,13 +7,20 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
 namespace leasehold::server {
+
+/// Of a command's keys, which are of one slot; none: it has none.
+std::optional<std::uint32_t> slot_in(const std::vector<KeyUse>& uses);
 
 /// Follows the slots that move. Any thread. It may be behind or ahead of the groups, so it only
 /// says where to ask: a group does nothing with a key that it has no more.
@@ -29,17 +36,34 @@ class SlotRoutes {
   std::size_t group_of(std::uint32_t slot) const {
     return groups_[slot].load(std::memory_order_relaxed);
   }
+  /// Whether a group says that the slot is here. While a move goes from group to group none does.
+  bool is_open(std::uint32_t slot) const { return open_[slot].load(std::memory_order_relaxed); }
+  bool all_open() const { return closed_.load(std::memory_order_relaxed) == 0; }
+  /// Calls `done` once, inside the call or on any thread: with true when the slot is open, and with
+  /// false when end_waits() finds that the time is over.
+  using Waited = std::function<void(bool open)>;
+  void wait(std::uint32_t slot, std::chrono::nanoseconds until, Waited done);
+  /// Call it from time to time. `now`: of the clock of wait().
+  void end_waits(std::chrono::nanoseconds now);
   /// Rises with every change; above 0.
   std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
  private:
+  struct Waiter {
+    std::chrono::nanoseconds until{0};
+    Waited done;
+  };
   void listen();
   void follow();
+  void update();
 
   const std::vector<const kv::Store*> stores_;
   std::vector<std::pair<const kv::Slots*, kv::Slots::Listener>> listeners_;
-  std::mutex mutex_;  ///< held while routes are written
+  std::mutex mutex_;                              ///< held while routes are written
+  std::multimap<std::uint32_t, Waiter> waiters_;  ///< under mutex_
   std::array<std::atomic<std::uint16_t>, kv::kSlots> groups_;
+  std::array<std::atomic<bool>, kv::kSlots> open_;
+  std::atomic<std::size_t> closed_{0};  ///< slots
   std::atomic<std::uint64_t> version_{0};
 };
 

@@ -1,4 +1,5 @@
 // The sum that a store keeps is the sum of what it has stored, and a scrub sees when it is not.
+#include <leasehold/kv/key_slot.h>
 #include <leasehold/kv/reply.h>
 #include <leasehold/kv/rocksdb/rocksdb_store.h>
 #include <leasehold/tests/kv/command_source.h>
@@ -222,6 +223,28 @@ TEST_F(Scrub, AStoreOfABuildWithoutSumsGetsOne) {
   const Scrubbed found = scrubbed(*store_);
   EXPECT_EQ(found.kept, found.stored);
   EXPECT_NE(found.kept, StateSum{});
+}
+
+// The counter of keys leaves out those that are on their way to this group.
+TEST_F(Scrub, KeysThatArriveAreNoDamage) {
+  run(Set{"foo", "1"});
+  run(ExpectSlots{2, 2, 1, 2, {{slot_of("bar"), 1}}});
+  MovedKey moved;
+  moved.key = "bar";
+  moved.exists = true;
+  moved.value = "v";
+  moved.create_revision = moved.mod_revision = moved.version = 1;
+  run(ImportKeys{1, 2, {moved}});
+  const Scrubbed found = scrubbed(*store_);
+  EXPECT_EQ(found.keys, 2U) << "also what arrives";
+  EXPECT_EQ(found.kept, found.stored);
+  const auto taken = store_->take_snapshot();
+  ASSERT_TRUE(taken);
+  const auto other = open_store(folder_.path("other"));
+  ASSERT_TRUE(other->install_snapshot(*taken.value()));
+  EXPECT_EQ(other->distrusted(), "");
+  run(TakeSlots{1, 2, 3});
+  EXPECT_EQ(scrubbed(*store_).keys, 2U);
 }
 
 TEST_F(Scrub, EndsWhenItIsToldTo) {

@@ -1,4 +1,5 @@
 // Exactly once: the commands of sessions, asked of both stores, and their life after the process.
+#include <leasehold/kv/key_slot.h>
 #include <leasehold/kv/rocksdb/rocksdb_record.h>
 #include <leasehold/tests/kv/command_source.h>
 #include <leasehold/tests/kv/snapshot_support.h>
@@ -49,6 +50,23 @@ class SessionContract : public EachStore {
   std::string run(const Bytes& command) { return testing::run(*store_, command); }
   std::string run(const Command& command) { return run(encoded(command)); }
 };
+
+// The answer says that the command may be sent again, under its number.
+TEST_P(SessionContract, ACommandOfASlotThatMovesUsesUpNoNumber) {
+  EXPECT_EQ(run(OpenSession{}), "1");
+  EXPECT_EQ(run(once(1, 1, Append{"bar", "v"})), "1");
+  const std::uint64_t move = std::stoull(run(BeginMove{1, 2, 2, {slot_of("bar")}}));
+  EXPECT_EQ(run(once(1, 2, Append{"bar", "v"})), "2");
+  run(FreezeMove{move});
+  EXPECT_EQ(run(once(1, 3, Append{"bar", "v"})).substr(0, 8), "error 18");
+  EXPECT_EQ(list(*store_), "1 after 2 with 1 results");
+  // The first group's session of the same number is another client's, or is not there.
+  run(LeaveSlots{move});
+  for (const std::uint64_t session : {1U, 7U}) {
+    EXPECT_EQ(run(once(session, 2, Append{"bar", "v"})).substr(0, 8), "error 18") << session;
+  }
+  EXPECT_EQ(run(once(1, 2, Append{"foo", "v"})), "2") << "its slot is here";
+}
 
 TEST_P(SessionContract, ACommandIsExecutedOnceAndAnsweredEachTime) {
   EXPECT_EQ(run(OpenSession{}), "1");

@@ -10,7 +10,6 @@ the end of each workload all nodes are killed, and every acknowledged write has 
 import argparse
 import asyncio
 import collections
-import itertools
 import json
 import os
 import random
@@ -31,6 +30,7 @@ from chaos_faults import Faults, in_thread
 from chaos_load import WORKLOADS
 from chaos_members import Members
 from chaos_plan import CLASSES, Plan
+from chaos_slots import Moves
 from chaos_watch import Violation, Watch
 from cluster import Cluster, Failed, Skipped, built, check, main, wait_for
 from machine_clock import Clock, VmClock
@@ -46,6 +46,8 @@ HEAL_SECONDS = 15
 # A round that could only be shorter is not begun.
 ROUND_MIN_SECONDS = 6
 PROGRESS_SECONDS = 5
+# Of so many keys each group has one, unless it has few slots.
+KEYS_OF_ALL_GROUPS = 1000
 TICK_SECONDS = 0.25
 CONTROL_MINUTES = 5
 CONTROLS = {
@@ -114,6 +116,8 @@ class Report:
         self.terms = 0
         self.samples = 0
         self.heals = []
+        self.slots = collections.Counter()
+        self.settled = []
         self.violations = []
         self.pictures = []
 
@@ -130,6 +134,9 @@ class Report:
             print(f"after a heal all nodes served again within: median "
                   f"{statistics.median(self.heals):.2f} s, maximum {max(self.heals):.2f} s "
                   f"(limit {HEAL_SECONDS * options.slack:.0f} s)")
+        if self.slots["commands"]:
+            print(f"commands about slots, and slots: {dict(self.slots)}; after a heal the last move ended within: "
+                  f"median {statistics.median(self.settled or [0]):.2f} s, maximum {max(self.settled or [0]):.2f} s")
         print(f"{self.terms} terms had a leader; {self.samples} looks at leaders and leases")
         for note in self.notes:
             print(f"NOTE: {note}")
@@ -155,6 +162,8 @@ def possible(options, report):
         leave_out(("power", "disk"), "needs --shim and --log-dump")
     if options.clock_shim is None:
         leave_out(("drift", "jump"), "needs --clock-shim")
+    if options.groups == 1:
+        leave_out(("slots",), "needs --groups")
     network = chaos_net.Loopback
     if "partition" in classes:
         try:
@@ -178,6 +187,7 @@ class Stretch:
         self.seconds = seconds
         self.seed = f"{options.seed}:{workload}"
         self.stop = None
+        self.refusal = ""  # the last one of a node that had to serve
         self.done = []  # the rounds' workloads
         self.story = chaos_picture.Story(
             f"chaos: {workload}, seed {options.seed}, {options.nodes} nodes")
@@ -192,6 +202,7 @@ class Stretch:
             node.peers, node.host, node.namespace = self.cluster.peers, place.host, place.namespace
             node.flags += ["--peer-listen", place.listen]
         self.proxy = self.faults = self.watch = None
+        self.moves = Moves(self.cluster, options.groups, self.seed, options.slack)
 
     def run(self):
         try:
@@ -235,8 +246,9 @@ class Stretch:
         self.faults = Faults(self.cluster, self.network, power, clocks, vm_clocks, self.proxy,
                              self.watch, self.story,
                              Members(self.cluster, self.network, self.options.groups, self.options.slack),
-                             self.options.groups)
+                             self.moves, self.options.groups)
         self.cluster.start()
+        self.moves.begin()
         if self.options.control == "sync":
             power.skip_syncs()
 
@@ -252,7 +264,7 @@ class Stretch:
                 if number > 0 and left < ROUND_MIN_SECONDS:
                     break
                 number += 1
-                plan = Plan(self.seed, number, self.classes, self.options.nodes)
+                plan = Plan(self.seed, number, self.classes, self.options.nodes, self.options.groups)
                 plan.shortened(max(left, ROUND_MIN_SECONDS))
                 await self._round(plan, begun)
         finally:
@@ -286,12 +298,14 @@ class Stretch:
                     self._progress(plan, workload, said - begun)
             following.result()
             await self._heal()
+            await in_thread(self.moves.settle)
         except BaseException:
             self.stop.set()
             await asyncio.gather(following, workload.abandon(), return_exceptions=True)
             raise
         await workload.end()
         self.watch.check()
+        await in_thread(self.moves.check_keys)
         await in_thread(workload.judge, self.options.checker)
         self.report.rounds[self.kind.name] += 1
         self.report.operations[self.kind.name] += workload.operations()
@@ -315,23 +329,25 @@ class Stretch:
             for node in self.cluster.nodes:
                 await in_thread(wait_for, f"{node} to serve", limit, lambda n=node: self._serves(n))
         except Failed as error:
-            raise Violation(f"not healed: {error}") from error
+            raise Violation(f"not healed: {error}{self.refusal}") from error
         took = time.monotonic() - begun
         self.report.heals.append(took)
         if took > limit:
             raise Violation(f"it took {took:.1f} s until all nodes served again")
 
     def _serves(self, node):
-        """Some key of each group."""
-        left = set(range(self.options.groups))
+        """A key of each group that has slots."""
+        layout = self.moves.layout(node)
+        keys = {}
+        for number in range(KEYS_OF_ALL_GROUPS):
+            keys.setdefault(layout[slots.slot_of(f"healed:{number}")], f"healed:{number}")
         with node.client(2) as client:
-            for number in itertools.count():
-                key = f"healed:{number}"
-                left.discard(slots.slot_of(key) * self.options.groups // slots.COUNT)
-                if client.call("SET", key, node.id) != "OK" or not isinstance(client.call("GET", key), bytes):
+            for group, key in keys.items():
+                replies = client.call("SET", key, node.id), client.call("GET", key)
+                if replies[0] != "OK" or not isinstance(replies[1], bytes):
+                    self.refusal = f"; {key} of group {group} was answered {replies}"
                     return False
-                if not left:
-                    return True
+        return True
 
     def _after_the_end(self):
         """Nothing acknowledged may be lost, of any round, also when all die at once."""
@@ -344,6 +360,7 @@ class Stretch:
             self.cluster.wait_caught_up(node)
             for workload in self.done:
                 workload.read_back(node)
+        self.moves.check_kept()
 
     def _account(self):
         report = self.report
@@ -359,6 +376,8 @@ class Stretch:
             for node in self.cluster.nodes:
                 node.kill()
             self.faults.close()
+        report.slots.update(self.moves.counts)
+        report.settled += self.moves.settled
         if self.watch is not None:
             report.terms += self.watch.terms
             report.samples += self.watch.counts["samples"]
@@ -387,7 +406,7 @@ class Stretch:
 
 def show_plan(options, classes):
     for name in options.workload:
-        plan = Plan(f"{options.seed}:{name}", 1, classes, options.nodes)
+        plan = Plan(f"{options.seed}:{name}", 1, classes, options.nodes, options.groups)
         print(f"{name}, round 1: {plan.seconds:.1f} s of {', '.join(plan.classes)}")
         for fault in plan.faults:
             print(f"  {fault}")

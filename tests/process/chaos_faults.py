@@ -61,9 +61,11 @@ class Faults:
     """The hands of a plan. `watch` knows who leads. `busy` are the nodes of which the process is in
     somebody's hands; a second fault of a process leaves them alone."""
 
-    def __init__(self, cluster, network, power, clocks, vm_clocks, proxy, watch, story, members, groups=1):
+    def __init__(self, cluster, network, power, clocks, vm_clocks, proxy, watch, story, members, moves,
+                 groups=1):
         self._cluster = cluster
         self._members = members
+        self._moves = moves
         self._groups = groups
         self._network = network
         self._power = power  # None without a disk that can be cut
@@ -315,6 +317,10 @@ class Faults:
                         client.call("LEASEHOLD", "GROUP", group)
                         client.call("LEASEHOLD", "TRANSFER")
         await in_thread(transfer)
+        await self._sleep(fault.lasts)
+
+    async def do_slots(self, fault, _):
+        await self._moves.strike(fault.detail, self.workload)
         await self._sleep(fault.lasts)
 
     def close(self):

@@ -54,6 +54,14 @@ class Workload:
         self.history = History()
         self.load = None
 
+    def keys(self):
+        """Those that many clients use just now: their slots move."""
+        return []
+
+    def staying_keys(self):
+        """Those of which the slots must not move."""
+        return []
+
     def prepare(self):
         """What the round needs to be there, written before any fault."""
 
@@ -125,6 +133,9 @@ class Registers(Workload):
     def __init__(self, *args):
         super().__init__(*args)
         self._unread = []
+
+    def keys(self):
+        return [f"register:{self.number}:{i}" for i in range(REGISTERS)]
 
     async def operate(self, client, connection):
         key = f"register:{self.number}:{self.source.randrange(REGISTERS)}"
@@ -202,9 +213,15 @@ class CompareAndSet(Workload):
         super().__init__(*args)
         self._tries = 0
 
+    def _key(self):
+        return f"cas:{self.number}:{self._tries // SWAPS_OF_A_KEY}:{self._tries % 2}"
+
+    def keys(self):
+        return [self._key()]
+
     async def operate(self, client, connection):
         self._tries += 1
-        key = f"cas:{self.number}:{self._tries // SWAPS_OF_A_KEY}:{self._tries % 2}"
+        key = self._key()
         expect = await self._get(client, connection, key, ("WATCH", key))
         if expect is None:
             return
@@ -257,6 +274,9 @@ class Bank(Workload):
         self._transfers = []
         self._acked = set()
         self._sums = 0
+
+    def keys(self):
+        return self._accounts[:1]
 
     def prepare(self):
         words = [word for name in self._accounts for word in (name, OPENING_BALANCE)]
@@ -348,8 +368,13 @@ class Sessions(Workload):
         options = types.SimpleNamespace(seed=zlib.crc32(seed.encode()), slack=SESSION_GIVE_UP,
                                         without_sessions=False)
         kinds = [exactly_once.Adder, exactly_once.Appender, exactly_once.Pipeliner]
-        self._clients = [kinds[i % 3](number * 100 + i, cluster, options, self._stop,
-                                      f"{{sessions:{number}}}") for i in range(SESSION_CLIENTS)]
+        self._tag = f"{{sessions:{number}}}"
+        self._clients = [kinds[i % 3](number * 100 + i, cluster, options, self._stop, self._tag)
+                         for i in range(SESSION_CLIENTS)]
+
+    def staying_keys(self):
+        """A session is of the group that has its keys, and stays there."""
+        return [self._tag]
 
     def begin(self):
         for client in self._clients:

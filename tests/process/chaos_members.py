@@ -11,6 +11,8 @@ from load import LOST
 
 # All faults of a round end within 40 s, and then nothing holds up a change of the members.
 COMMAND_SECONDS = 90
+# A command is interrupted after this long, and given again.
+TRY_SECONDS = 20
 # What a command that was refused, or found no leader, waits before it is given again.
 PAUSE_SECONDS = 0.2
 SHOWN = ("role", "term", "leader", "lease_left", "last", "commit", "applied", "joining", "membership", "problem")
@@ -49,23 +51,27 @@ class Members:
 
     def _change(self, node, *words):
         """Until it is done: what other faults strike may stop a command."""
-        servers = ",".join(f"{other.host}:{other.port}" for other in self._cluster.others(node))
-        command = [self._cluster.binary, "member", *words, "--servers", servers]
+        servers = self._cluster.others(node)
         deadline = time.monotonic() + self._limit
         said = ""
         while True:
+            asked = ",".join(f"{server.host}:{server.port}" for server in servers)
             try:
-                done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                done = subprocess.run([self._cluster.binary, "member", *words, "--servers", asked],
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                       stdin=subprocess.DEVNULL, check=False,
-                                      timeout=max(deadline - time.monotonic(), 1))
+                                      timeout=TRY_SECONDS)
+                if done.returncode == 0:
+                    return
+                heard = done.stdout
             except subprocess.TimeoutExpired as error:
-                said += (error.stdout or b"").decode("utf-8", "replace")
-                break
-            said += done.stdout
-            if done.returncode == 0:
-                return
+                heard = (error.stdout or b"").decode("utf-8", "replace")
+            said += heard
             if time.monotonic() > deadline:
                 break
+            # It was added to some groups, of which it leads one already.
+            if node not in servers and f"node {node.id} leads, but it is not among the servers" in heard:
+                servers = [*servers, node]
             time.sleep(PAUSE_SECONDS)
         self._explain(said)
         raise Failed(f"member {' '.join(words)} was not done within {self._limit:.0f} s: "

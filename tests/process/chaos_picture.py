@@ -20,7 +20,8 @@ STYLE = """
   .kill { fill: #b22222; } .power { fill: #7b1fa2; } .pause { fill: #1565c0; }
   .starve { fill: #00838f; } .disk { fill: #6d4c41; } .partition { fill: #e65100; }
   .proxy { fill: #c2185b; } .drift { fill: #9e9d24; } .jump { fill: #455a64; }
-  .transfer { fill: #2e7d32; } .replace { fill: #4e342e; } .violation { stroke: #ff0000; stroke-width: 3; }
+  .transfer { fill: #2e7d32; } .replace { fill: #4e342e; } .slots { fill: #5c6bc0; }
+  .violation { stroke: #ff0000; stroke-width: 3; }
   .heal { stroke: currentColor; stroke-dasharray: 3 3; }
   @media (prefers-color-scheme: dark) {
     svg { background: #16181c; color: #dddddd; }
@@ -127,7 +128,7 @@ class Picture:
         names = (("leased", "leads with a lease"), ("leads", "leads"), ("asks", "candidate"),
                  ("follower", "follower"), ("away", "no answer"), *((kind, kind) for kind in (
                      "kill", "pause", "starve", "power", "disk", "partition", "proxy", "drift",
-                     "jump", "transfer", "replace")))
+                     "jump", "transfer", "replace", "slots")))
         for style, words in names:
             self._bar(style, x, self._y, 10, 10)
             self._text(x + 14, self._y + 9, words)

@@ -1,12 +1,14 @@
 """What happens in a chaos run, and when: a pure function of the seed, the round, the classes of
-faults and the number of nodes. Nothing here looks at a cluster or a clock. Which node leads is
+faults and the numbers of nodes and groups. Nothing here looks at a cluster or a clock. Which node leads is
 seen when a fault strikes; the plan only says that the leader is meant."""
 
 import dataclasses
 import random
 
+import slots
+
 CLASSES = ("kill", "pause", "starve", "partition", "proxy", "drift", "jump", "power", "disk",
-           "transfer", "replace")
+           "transfer", "replace", "slots")
 # Those that take hold of a whole process: one at a time on each node.
 OF_A_PROCESS = ("kill", "pause", "starve", "power", "disk")
 LEADER = "leader"
@@ -22,6 +24,8 @@ CUT_TIMES = (0.3, 0.8, 1.2, 2.0, 4.0, 8.0)
 GAPS = (0.1, 0.4, 0.8, 1.5, 2.5)
 # The bound that the program is started with is 10 %; both clocks of a node stay inside.
 DRIFT_PPM = 99_000
+# How many slots a command moves: one, those of few keys, those of several moves.
+RUNS = (1, 10, 100, 600, 3000)
 
 PROXY_KINDS = {
     "slow": {"delay": (0.005, 0.08)},
@@ -56,9 +60,10 @@ class Fault:
 class Plan:
     """One round: `seconds` of faults, of the classes that this round has drawn."""
 
-    def __init__(self, seed, number, classes, size):
+    def __init__(self, seed, number, classes, size, groups=1):
         self._source = random.Random(f"{seed}:{number}:{size}:{','.join(classes)}")
         self._nodes = list(range(1, size + 1))
+        self._groups = groups
         self.number = number
         self.seconds = self._source.uniform(*ROUND_SECONDS)
         # Not all classes every time, so that rare mixtures happen.
@@ -133,6 +138,24 @@ class Plan:
     def _transfer(self, at):
         return Fault(at, self._source.choice((0.1, 1.0, 2.0)), "transfer", LEADER, "transferred",
                      {})
+
+    def _slots(self, at):
+        """`moves`: runs of slots, and to which group. `loaded`: keys of the load, as shares of their list, and to which
+        group. All of these are sent at once. `cancel`: when the moves of all slots are cancelled; None: never."""
+        what = self._source.choice(("moved",) * 4 + ("moved, cancelled",))
+        moves = [self._run_of_slots() for _ in range(self._source.choice((0, 1, 1, 2, 4)))]
+        loaded = [(round(self._source.random(), 2), self._group()) for _ in range(self._source.choice((1, 2, 4)))]
+        return Fault(at, self._source.choice((0.1, 0.5, 1.5)), "slots", None, what,
+                     {"moves": moves, "loaded": loaded,
+                      "cancel": self._source.choice((0.0, 0.01, 0.05)) if what != "moved" else None})
+
+    def _run_of_slots(self):
+        length = self._source.choice(RUNS)
+        first = self._source.randrange(slots.COUNT - length)
+        return first, first + length - 1, self._group()
+
+    def _group(self):
+        return self._source.randint(1, self._groups)
 
     def _partition(self, at):
         what = self._source.choice(("isolated",) * 5 + ("deaf", "mute", "one way", "bridge", "ring",

@@ -2,7 +2,8 @@
 """Cluster clients of other projects, unmodified: ruby-redis, phpredis and redis-py of Debian, ioredis of npm, and
 go-redis. Each writes and reads without a pause while leaders are killed, one after the other: after each kill it has
 to go on by itself, on the object that it has, and nothing that was acknowledged is lost. With --groups the slots are
-shared by many groups, and before each kill leaders move from node to node.
+shared by many groups, and before each kill leaders move from node to node; all the while slots move from group to
+group, and at first, before any kill, no call of a client may fail.
 
 A client that is not installed is skipped, and the test says so. ioredis is taken from --ioredis, else npm fetches it
 into the folder of the test; go-redis from --go-redis, else Go builds it. With --tls by TLS and as a user of a group
@@ -15,6 +16,7 @@ import subprocess
 import threading
 import time
 
+import moving_slots
 from cluster import Failed, Skipped, built, check, main, wait_for
 from foreign_programs import go_program, ioredis_modules
 from secured import SecuredCluster
@@ -24,6 +26,8 @@ CLIENTS = ("ruby", "php", "redis-py", "ioredis", "go-redis")
 # What a client may take for one call, and again for the call that asks for the layout.
 GOES_ON_SECONDS = 20
 MORE_VALUES = 20
+# Of a client whose call meets a slot that moves.
+MOVES = ("slot of the key is moving", "is not of this group")
 USERS = {name: f"~{name}:* +@read +@write +@connection +info +cluster +command" for name in CLIENTS}
 
 
@@ -32,6 +36,10 @@ def arguments(parser):
     parser.add_argument("--tls", action="store_true", help="by TLS and as a user")
     parser.add_argument("--kills", type=int, default=20, help="of leaders")
     parser.add_argument("--groups", type=int, default=1, help="that share the slots")
+    parser.add_argument("--moving-seconds", type=float, default=20,
+                        help="with --groups: how long slots move before the first kill")
+    parser.add_argument("--passes-on", default="", metavar="A,B",
+                        help="clients that are known to show their callers -TRYAGAIN of a slot that moves")
     parser.add_argument("--ioredis", metavar="FOLDER", help="a node_modules folder that has ioredis")
     parser.add_argument("--go-redis", metavar="PROGRAM", type=built, help="the program of clients/cluster_go_redis.go")
 
@@ -107,6 +115,10 @@ class Client:
         check(self.running, f"{self.name} ended by itself: {self.wrong} {dict(self.failed)}")
         return first
 
+    def met_moves(self):
+        """How many of its calls failed because a slot moved."""
+        return sum(count for text, count in self.failed.items() if any(word in text for word in MOVES))
+
     @property
     def running(self):
         return self._process.poll() is None
@@ -152,6 +164,35 @@ def kill_leaders(options, cluster, clients):
     return longest
 
 
+def while_slots_move(options, cluster, clients):
+    """Nothing else happens, so no call may fail. Then leaders die, and no call may fail for a slot that moves."""
+    longest = {}
+    with moving_slots.MovingSlots(cluster, options.groups) as moving:
+        failed = {client: sum(client.failed.values()) for client in clients}
+        until = time.monotonic() + options.moving_seconds
+        while time.monotonic() < until:
+            time.sleep(0.2)
+            moving.check()
+        for client in clients:
+            client.goes_on(GOES_ON_SECONDS * options.slack)
+            failed[client] = sum(client.failed.values()) - failed[client]
+            print(f"{client.name}: {len(client.acknowledged)} values written, {failed[client]} calls failed: "
+                  f"{dict(client.failed)}", flush=True)
+        print(moving.summary(), flush=True)
+        wrong = [client for client in clients if failed[client] > client.met_moves()]
+        check(not wrong, f"calls failed while slots moved: {[(client.name, dict(client.failed)) for client in wrong]}")
+        longest = kill_leaders(options, cluster, clients)
+    moving.settle(GOES_ON_SECONDS * options.slack)
+    print(moving.summary(), flush=True)
+    for client in clients:
+        if client.met_moves():
+            print(f"{client.name}: {client.met_moves()} calls failed for slots that moved", flush=True)
+    known = options.passes_on.split(",")
+    wrong = [client.name for client in clients if client.met_moves() and client.name not in known]
+    check(not wrong, f"calls of {wrong} failed for slots that moved")
+    return longest
+
+
 def read_back(cluster, client):
     with cluster.wait_leader().client(30) as reader:
         for number in sorted(client.acknowledged):
@@ -186,7 +227,7 @@ def run(options):
         try:
             for client in clients:
                 client.goes_on(GOES_ON_SECONDS * options.slack)
-            longest = kill_leaders(options, cluster, clients)
+            longest = (while_slots_move if options.groups > 1 else kill_leaders)(options, cluster, clients)
             for client in clients:
                 client.finish()
                 read_back(cluster, client)

@@ -15,6 +15,7 @@ import xml.dom.minidom
 import chaos_picture
 import resp
 from chaos_plan import CLASSES, Plan
+from chaos_slots import without
 from chaos_watch import Claims, LogReader
 from cluster import Failed, built, check
 from disk import Shim
@@ -169,6 +170,7 @@ def plans():
         check(all(fault.at + fault.lasts <= one.seconds for fault in one.faults), "too long")
         kinds |= {fault.kind for fault in one.faults}
     check(kinds == set(CLASSES), f"never drawn: {set(CLASSES) - kinds}")
+    check(without(3, 9, {3, 5, 6, 20}) == [(4, 4), (7, 9)] and not without(3, 3, {3}), "slots that stay")
     story = chaos_picture.Story("a < b")
     story.new_round(1, ["kill"])
     story.state(1, 0.0, "leader", 1, True)

@@ -12,11 +12,11 @@ from cluster import Cluster, built, check, main, wait_for
 from history import History, Ledger
 from load import Connection, Load
 from many_groups import all_led, has_leaders
+from slots import COUNT, as_map, owners
 
 WRITERS = 6
 MIXERS = 9
 REGISTERS = 6
-SLOTS = 16384
 # A move of a few keys takes some commits; behind a killed leader an election more.
 MOVE_SECONDS = 60
 LED_SECONDS = 60
@@ -29,10 +29,6 @@ def arguments(parser):
     parser.add_argument("--kills", type=int, default=4, help="of nodes, in the middle of moves")
     parser.add_argument("--keys", type=int, default=3000, help="that nobody writes meanwhile")
     parser.add_argument("--seed", type=int, default=1)
-
-
-def as_map(reply):
-    return {key.decode(): value for key, value in zip(reply[::2], reply[1::2])}
 
 
 async def moves_of(node):
@@ -75,7 +71,7 @@ class Mover:
     def _slots(self):
         """Those of the registers and many others, or only these."""
         some = {str(slot) for slot in self._hot if self._draw.random() < 0.5}
-        first = self._draw.randrange(SLOTS - 600)
+        first = self._draw.randrange(COUNT - 600)
         some.add(f"{first}-{first + self._draw.randrange(600)}")
         return sorted(some)
 
@@ -121,19 +117,6 @@ async def move_all(options, cluster, ledger, history):
           f"{mover.cancelled} slots stayed where they were")
 
 
-def owners(node):
-    """Of each slot its group, as LEASEHOLD SLOTS LIST says."""
-    found = [None] * SLOTS
-    with node.client() as client:
-        for part in client.call("LEASEHOLD", "SLOTS", "LIST"):
-            part = as_map(part)
-            for slot in range(part["first"], part["last"] + 1):
-                check(found[slot] is None, f"slot {slot} is in two groups")
-                found[slot] = part["group"]
-    check(None not in found, "a slot is in no group")
-    return found
-
-
 def run(options):
     ledger, history = Ledger("ledger"), History()
     flags = ["--groups", str(options.groups)]
@@ -143,7 +126,8 @@ def run(options):
             node.flags += ["--client-addresses", addresses]
         cluster.start()
         for node in cluster.nodes:
-            wait_for("leaders of all groups", LED_SECONDS, lambda node=node: all_led(node, cluster.nodes, options.groups))
+            wait_for("leaders of all groups", LED_SECONDS,
+                     lambda node=node: all_led(node, cluster.nodes, options.groups))
         first = owners(cluster.nodes[0])
         with cluster.nodes[0].client() as client:
             for number in range(options.keys):

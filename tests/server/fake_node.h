@@ -124,6 +124,13 @@ class FakeNode final : public node::Node {
     result.result = results.at(0);
     proposal.done(result);
   }
+  /// Commits a command of another node, in front of what is proposed here.
+  void commit_first(const Bytes& command) {
+    commit_ = commit_ + 1;
+    store_.apply({{{raft::Term(1), commit_}, command.view()}}, commit_);
+    publish();
+    view_.publish_applied(commit_);
+  }
   /// Commits everything that is proposed.
   void commit_all() {
     while (proposals() > 0) commit_one();

@@ -32,6 +32,13 @@ class SessionSlots : public SessionGroups {
     node.propose(encoded.value(), std::chrono::seconds(1), [](const replica::ProposeResult&) {});
     node.commit_all();
   }
+  /// In front of what is proposed already.
+  static void apply_before(FakeNode& node, const kv::Command& command) {
+    auto encoded = kv::encode_command(command);
+    ASSERT_TRUE(encoded) << encoded.error().message;
+    node.commit_first(encoded.value());
+    node.commit_all();
+  }
   void begin() {
     apply(node_, kv::BeginMove{1, 2, 2, {kBar}});
     move_ = node_.store().slots().list()->at(kBar).move;
@@ -75,15 +82,49 @@ TEST_F(SessionSlots, ANodeThatHasOnlyHeardOfTheLeavingAsksTheOtherGroup) {
   EXPECT_EQ(second_.proposals(), 1U);
 }
 
-TEST_F(SessionSlots, WhatIsNobodysIsRefusedForTheMoment) {
+TEST_F(SessionSlots, WhatIsNobodysIsWaitedFor) {
   begin();
   freeze();
-  EXPECT_THAT(send({"GET", "bar"}), StartsWith(kMoves));
+  EXPECT_EQ(send({"GET", "bar"}), "");
   EXPECT_EQ(send({"SET", "bar", "x"}), "");
-  node_.commit_all();
-  EXPECT_THAT(pump(), StartsWith(kMoves));
-  EXPECT_EQ(send({"GET", "{bar}other"}).substr(0, 10), kMoves);
+  EXPECT_EQ(node_.proposals() + second_.proposals(), 0U);
+  EXPECT_TRUE(session_->busy());
+  take();
+  EXPECT_EQ(pump(), "$1\r\nv\r\n") << "the group that has it answers";
+  EXPECT_EQ(second_.proposals(), 1U);
+  second_.commit_all();
+  EXPECT_EQ(pump(), "+OK\r\n");
+  EXPECT_FALSE(session_->busy());
+}
+
+TEST_F(SessionSlots, AWaitForASlotEnds) {
+  begin();
+  freeze();
   EXPECT_EQ(send({"GET", "foo"}), "$-1\r\n") << "of another slot";
+  EXPECT_EQ(send({"GET", "bar"}), "");
+  both_.routes().end_waits(coarse_now());
+  EXPECT_EQ(pump(), "");
+  both_.routes().end_waits(coarse_now() + state_.options.command_timeout);
+  EXPECT_THAT(pump(), StartsWith(kMoves));
+  EXPECT_EQ(send({"SET", "bar", "x"}), "") << "the next one waits again";
+  state_.draining = true;
+  both_.routes().end_waits(std::chrono::nanoseconds::max());
+  EXPECT_THAT(pump(), StartsWith(kMoves));
+  EXPECT_THAT(send({"GET", "bar"}), StartsWith(kMoves)) << "a node that stops holds up nobody";
+}
+
+TEST_F(SessionSlots, AWriteThatComesBehindTheFreezeGoesToTheOtherGroup) {
+  begin();
+  EXPECT_EQ(send({"INCR", "{bar}n"}), "");
+  EXPECT_EQ(node_.proposals(), 1U);
+  apply_before(node_, kv::FreezeMove{move_});
+  EXPECT_EQ(pump(), "") << "it was refused, and waits";
+  EXPECT_EQ(second_.proposals(), 0U);
+  take();
+  EXPECT_EQ(pump(), "");
+  EXPECT_EQ(second_.proposals(), 1U);
+  second_.commit_all();
+  EXPECT_EQ(pump(), ":1\r\n");
 }
 
 TEST_F(SessionSlots, AReadThatWaitedMeetsTheSlotAsItIsThen) {
@@ -91,18 +132,27 @@ TEST_F(SessionSlots, AReadThatWaitedMeetsTheSlotAsItIsThen) {
   EXPECT_EQ(send({"LEASEHOLD", "READ", "quorum", "GET", "bar"}), "");
   ASSERT_EQ(node_.reads(), 1U);
   freeze();
-  take();
   node_.end_read(node_.granted(raft::ReadBasis::quorum));
-  EXPECT_THAT(pump(), StartsWith(kMoves)) << "the other group may have a newer value";
+  EXPECT_EQ(pump(), "") << "the other group may have a newer value";
+  take();
+  apply(second_, kv::Set{"bar", "w"});
+  EXPECT_EQ(pump(), "");
+  ASSERT_EQ(second_.reads(), 1U);
+  second_.end_read(second_.granted(raft::ReadBasis::quorum));
+  EXPECT_EQ(pump(), "$1\r\nw\r\n");
 }
 
 TEST_F(SessionSlots, AWatchOfAMovingSlotFailsItsTransaction) {
   begin();
   freeze();
-  EXPECT_THAT(send({"WATCH", "bar"}), StartsWith(kMoves));
+  EXPECT_EQ(send({"WATCH", "bar"}), "");
+  both_.routes().end_waits(std::chrono::nanoseconds::max());
+  EXPECT_THAT(pump(), StartsWith(kMoves));
   EXPECT_EQ(send({"MULTI"}), "+OK\r\n");
   send({"SET", "bar", "w"});
-  EXPECT_THAT(send({"EXEC"}), StartsWith("-EXECABORT"));
+  EXPECT_EQ(send({"EXEC"}), "");
+  both_.routes().end_waits(std::chrono::nanoseconds::max());
+  EXPECT_THAT(pump(), StartsWith("-EXECABORT"));
 }
 
 TEST_F(SessionSlots, AKeyIsListedOnce) {

@@ -1,0 +1,120 @@
+// Commands whose slot is on its way to another group: they wait, and go where it is then.
+#include <leasehold/kv/reply.h>
+#include <leasehold/server/front/people_time.h>
+#include <leasehold/server/front/replies.h>
+#include <leasehold/server/front/session.h>
+#include <leasehold/server/front/slot_wait.h>
+
+#include <utility>
+#include <variant>
+
+namespace leasehold::server {
+namespace {
+
+struct Movable {
+  bool operator()(const kv::Set& set) const { return set.lease == grant::LeaseId(0); }
+  bool operator()(const kv::Del&) const { return true; }
+  bool operator()(const kv::IncrBy&) const { return true; }
+  bool operator()(const kv::Append&) const { return true; }
+  bool operator()(const kv::SetRange&) const { return true; }
+  bool operator()(const kv::GetDel&) const { return true; }
+  bool operator()(const kv::MSet&) const { return true; }
+  bool operator()(const kv::Rename&) const { return true; }
+  bool operator()(const kv::DelEqual&) const { return true; }
+  bool operator()(const kv::ExpireKey& expire) const { return !expire.looks_at_time(); }
+  template <class Other>
+  bool operator()(const Other&) const {
+    return false;
+  }
+};
+
+}  // namespace
+
+bool is_movable(const kv::Operation& operation) {
+  return std::visit(Movable(), operation);
+}
+
+bool is_elsewhere(const Place& place, const Bytes& result) {
+  if (place.command.empty() || place.group->store.slots().changes() == kv::Slots::kNoChanges) {
+    return false;
+  }
+  const auto reply = kv::decode_reply(result);
+  const auto* error = reply ? std::get_if<kv::ErrorReply>(&reply.value()) : nullptr;
+  return error != nullptr && error->kind == kv::ErrorKind::moved;
+}
+
+void Session::submit_write(std::uint64_t number, Bytes command, bool repeatable) {
+  node::CallOptions options(context_.state.options.command_timeout);
+  options.repeatable = repeatable;
+  place(number).group->group.propose(
+      std::move(command), options,
+      [weak = weak_from_this(), &executor = *context_.executor,
+       number](replica::ProposeResult result) mutable {
+        executor.post([weak = std::move(weak), number, result = std::move(result)] {
+          if (const auto self = weak.lock()) self->finish_write(number, result);
+        });
+      });
+}
+
+bool Session::must_wait_for_slot(const CommandSpec& spec, const Arguments& args) {
+  SlotRoutes& routes = context_.groups.routes();
+  if (routes.all_open() || slot_waited_ || context_.state.draining ||
+      spec.effect == CommandEffect::none || !arity_fits(spec, args.size())) {
+    return false;
+  }
+  std::optional<std::uint32_t> slot;
+  if (!multi_.open()) {
+    slot = slot_in(context_.state.commands.uses_of(spec, args));
+  } else if (spec.in_multi == InMulti::run) {
+    slot = multi_.slot();
+  }
+  if (!slot || routes.is_open(*slot)) return false;
+  waits_for_slot_ = true;
+  routes.wait(*slot, coarse_now() + context_.state.options.command_timeout,
+              [weak = weak_from_this(), &executor = *context_.executor](bool open) {
+                executor.post([weak, open] {
+                  const auto self = weak.lock();
+                  if (!self) return;
+                  self->waits_for_slot_ = false;
+                  self->slot_waited_ = !open;
+                  self->on_progress_();
+                });
+              });
+  return true;
+}
+
+void Session::wait_for_slot(std::uint64_t number) {
+  Place& waiting = place(number);
+  waiting.state = PlaceState::waiting;
+  context_.groups.routes().wait(
+      *waiting.slot, waiting.begun + context_.state.options.command_timeout,
+      [weak = weak_from_this(), &executor = *context_.executor, number](bool open) {
+        executor.post([weak, number, open] {
+          if (const auto self = weak.lock()) self->go_on(number, open);
+        });
+      });
+}
+
+void Session::go_on(std::uint64_t number, bool open) {
+  Place& waited = place(number);
+  std::string refusal;
+  if (!open || coarse_now() >= waited.begun + context_.state.options.command_timeout) {
+    refuse(refusal, kSlotMoves);
+    fill(number, std::move(refusal));
+    return on_progress_();
+  }
+  group_ = waited.group = &context_.groups.of_slot(*waited.slot);
+  if (refuse_distrusted(refusal)) {
+    fill(number, std::move(refusal));
+  } else if (waited.kind == PlaceKind::write) {
+    submit_write(number, waited.command, false);
+  } else {
+    // This node may know the other group's state of long ago, without the slot.
+    waited.policy.stale_bound.reset();
+    enter(number, judge_read(waited.policy));
+    submit_reads();
+  }
+  on_progress_();
+}
+
+}  // namespace leasehold::server

@@ -1,0 +1,23 @@
+// Commands that wait for a slot on its way from group to group. Not for other rooms.
+#pragma once
+
+#include <leasehold/base/bytes.h>
+#include <leasehold/kv/operation.h>
+#include <leasehold/server/front/place.h>
+
+namespace leasehold::server {
+
+/// For a command that has waited in vain.
+inline constexpr const char* kSlotMoves =
+    "TRYAGAIN the slot of the key is moving to another group; the command was not executed, send "
+    "it again";
+
+/// Whether a command means the same in each group that has its keys. One that names a lease, or
+/// what is left of a key's time, does not: both are of one group.
+bool is_movable(const kv::Operation& operation);
+
+/// Whether this result of a write says that its group has the slot no more, and it may go to the
+/// other one.
+bool is_elsewhere(const Place& place, const Bytes& result);
+
+}  // namespace leasehold::server
