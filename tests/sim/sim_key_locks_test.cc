@@ -117,7 +117,7 @@ KeyLockCounts sum_of(std::uint64_t seeds, const SimOptions& options) {
 TEST(SimKeyLocks, AreAcquiredExtendedReleasedAndLost) {
   SimOptions options;
   options.lease_work = true;
-  const KeyLockCounts counts = sum_of(24, options);
+  const KeyLockCounts counts = sum_of(64, options);
   EXPECT_GT(counts.acquired, 100U);
   EXPECT_GT(counts.refused, 1000U);
   EXPECT_GT(counts.extended, 100U);
