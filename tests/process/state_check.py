@@ -89,7 +89,8 @@ def found(options, cluster, node, begun, seconds, words):
     state = wait_for(f"{node} to find its damage", seconds, lambda: _refused(node))
     took = time.monotonic() - begun
     check(words in state["state"]["refused"], f"{node}: {state['state']}")
-    check("this replica's state is not served" in node.log_text(), f"{node} did not log it")
+    # The status is public a moment before the line is.
+    wait_for(f"{node} to log it", 5, lambda: "this replica's state is not served" in node.log_text())
     with node.client() as client:
         for command in (("GET", "key:1"), ("SET", "key:1", "x"), ("DBSIZE",), ("KEYS", "*")):
             reply = client.call(*command)
