@@ -7,6 +7,7 @@
 #   kv     the key-value store that ships
 #   client the side of clients: the holder of a lease, its locks, and a group reached by its client ports
 #   local  leases and keys of a kv store in the same process
+#   c      the C interface: a shared library by itself
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -137,8 +138,18 @@ if(NOT LEASEHOLD_PORTABLE_ONLY)
   leasehold_component(client ROOMS client DEPENDS core tls)
   leasehold_component(local ROOMS kv_local DEPENDS core tls node kv client)
 endif()
+# The C interface: a shared library, which needs nothing of the others.
+if(TARGET leasehold_c_shared)
+  list(APPEND LEASEHOLD_COMPONENTS c)
+endif()
 if(NOT LEASEHOLD_INSTALL)
   return()
+endif()
+if(TARGET leasehold_c_shared)
+  install(TARGETS leasehold_c_shared EXPORT Leasehold_c LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT c)
+  install(EXPORT Leasehold_c NAMESPACE Leasehold:: FILE Leasehold-c.cmake
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Leasehold COMPONENT c)
+  install(FILES ${LEASEHOLD_HEADERS_c} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/leasehold/c COMPONENT c)
 endif()
 
 # ---- The CMake package ----
@@ -176,6 +187,7 @@ install(FILES ${PROJECT_BINARY_DIR}/package/leasehold-core.pc DESTINATION ${CMAK
 # leasehold-node, leasehold (that is kv), leasehold-client and so on: each names those below it, and its own packages.
 foreach(pair "tls leasehold-tls leasehold-core" "node leasehold-node leasehold-tls" "kv leasehold leasehold-node"
     "client leasehold-client leasehold-tls"
+    "c leasehold-c"
     "local leasehold-local leasehold leasehold-client")
   separate_arguments(pair)
   list(POP_FRONT pair component file)
@@ -205,7 +217,11 @@ endforeach()
 # All that `cmake --install` takes.
 add_custom_target(leasehold_package)
 foreach(component IN LISTS LEASEHOLD_COMPONENTS)
-  add_dependencies(leasehold_package leasehold_component_${component})
+  if(component STREQUAL c)
+    add_dependencies(leasehold_package leasehold_c_shared)
+  else()
+    add_dependencies(leasehold_package leasehold_component_${component})
+  endif()
 endforeach()
 if(TARGET leasehold)
   add_dependencies(leasehold_package leasehold leasehold_deputy_program)

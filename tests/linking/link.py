@@ -4,6 +4,7 @@
   link.py install --build DIR --work DIR            installs a build tree into WORK/prefix, checks it
   link.py readme --source TREE --work DIR           the program of the README, as three processes
   link.py notes --source TREE --work DIR            that of docs/embedding.md
+  link.py c_interface --source TREE --work DIR      the shared library from C, and from Python
   link.py shared|build_types --source TREE --work DIR    the archives in a shared library; each build type
   link.py find_package|pkg_config|add_subdirectory --source TREE --work DIR --program LEASEHOLD
           [--cxx g++] [--flags F] [--full]
@@ -17,6 +18,7 @@ import ctypes
 import os
 import queue
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -183,6 +185,36 @@ def shared(options):
         sys.exit("the library in the shared library says that its own default timing is wrong")
 
 
+def c_interface(options):
+    """libleasehold.so alone: no C++ compiler, and no package of the C++ library."""
+    prefix = os.path.join(options.work, "moved prefix")
+    folders = [folder for folder, _, names in os.walk(prefix) if "leasehold-c.pc" in names]
+    libraries = [folder for folder, _, names in os.walk(prefix) if "libleasehold.so.0" in names]
+    source, build = copy_of(options, "c_interface", "c")
+    folder = os.path.dirname(source)
+
+    def try_it(command, **environment):
+        data = os.path.join(folder, "data")
+        shutil.rmtree(data, ignore_errors=True)
+        said = run([*command, str(free_port()), data], timeout=RUN_SECONDS_MAX, env={**os.environ, **environment})
+        print(said, end="")
+        if "by its lease" not in said:
+            sys.exit("nobody reads by its lease")
+
+    run(["cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}",
+         *[f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("Protobuf", "RocksDB", "Threads", "fmt", "OpenSSL")]])
+    run(["cmake", "--build", build])
+    try_it([os.path.join(build, "counter_in_c")])
+    words = run(["pkg-config", "--cflags", "--libs", "leasehold-c"],
+                env={**os.environ, "PKG_CONFIG_PATH": ":".join(folders)})
+    program = os.path.join(folder, "counter_in_c")
+    run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", os.path.join(source, "main.c"), "-o", program,
+         *shlex.split(words)])
+    try_it([program], LD_LIBRARY_PATH=libraries[0])
+    script = os.path.join(options.source, "examples", "python", "counters.py")
+    try_it([sys.executable, "-B", script], LEASEHOLD_LIBRARY=os.path.join(libraries[0], "libleasehold.so.0"))
+
+
 def build_types(options):
     """Each build type of CMake builds, whatever a compiler warns of there. Not the whole tree: what is asked of the
     compiler is looked at, and one room, whose -O3 once warned, is built."""
@@ -336,8 +368,8 @@ def notes(options):
 
 def main():
     parser = argparse.ArgumentParser()
-    ways = {way.__name__: way for way in (install, readme, notes, find_package, pkg_config, shared, build_types,
-                                          add_subdirectory)}
+    ways = {way.__name__: way for way in (install, readme, notes, find_package, pkg_config, shared, c_interface,
+                                          build_types, add_subdirectory)}
     parser.add_argument("way", choices=ways)
     parser.add_argument("--source", required=True)
     parser.add_argument("--work", required=True)

@@ -16,8 +16,8 @@ import tempfile
 
 LIST = "cmake/public_headers.txt"
 ROOMS = ("base", "lease", "raft", "grant", "placement", "wire", "tls", "net", "storage", "replica", "node", "kv",
-         "client")
-COMPONENTS = ("core", "node", "kv", "client", "local")  # each may use those before it
+         "client", "c")
+COMPONENTS = ("c", "core", "node", "kv", "client", "local")  # each may use those before it, but for c
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -65,7 +65,7 @@ def check_include(found, header, quote, included):
     if quote == '"':
         return "with quotes; spell it <leasehold/room/file.h>"
     if not included.startswith("leasehold/"):
-        plain = re.fullmatch(r"[a-z_0-9]+", included)
+        plain = re.fullmatch(r"std(def|int)\.h" if found[header] == "c" else r"[a-z_0-9]+", included)
         return None if plain else "a public header shows only the standard library's types and ours"
     section = found.get(included[len("leasehold/"):])
     if section in (None, "private"):
@@ -90,6 +90,9 @@ def self_test():
              ("only the standard library", {"node/b.h": "#include <rocksdb/db.h>\n"}),
              ("is not installed", {"node/b.h": "#include <leasehold/net/c.h>\n"}),
              ("above core", {"base/a.h": "#include <leasehold/node/b.h>\n"}),
+             ("only the standard library", {"cmake/public_headers.txt": "[c]\nc/d.h\n" + listing,
+                                            "c/d.h": "#include <string>\n"}),
+             ("", {"cmake/public_headers.txt": "[c]\nc/d.h\n" + listing, "c/d.h": "#include <stdint.h>\n"}),
              ("with quotes", {"node/b.h": '#include "c.h"\n'})]
     failed = 0
     for expected, changes in cases:
