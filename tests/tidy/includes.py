@@ -15,7 +15,7 @@ import tempfile
 
 import checks
 
-ROOMS = ("base", "bench", "c", "check", "cli", "client", "explore", "grant", "kv", "lease", "net", "node",
+ROOMS = ("adapters", "base", "bench", "c", "check", "cli", "client", "explore", "grant", "kv", "lease", "net", "node",
          "placement", "raft", "replica", "server", "sim", "storage", "story", "tls", "wire")
 INCLUDE = re.compile(r'^#include <leasehold/([^>]+)>', re.MULTILINE)
 QUOTED = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
