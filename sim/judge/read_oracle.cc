@@ -28,8 +28,15 @@ void ReadOracle::on_send(const SimNode& node, raft::NodeId to, const raft::Messa
   if (reply == nullptr) return;
   const auto found = waiting_.find({node.id(), to, reply->incarnation, reply->id});
   if (found == waiting_.end()) return;
-  const Request request = found->second.front();
-  found->second.pop_front();
+  // Copies of a request that wait are answered in the order of their arrival. One that comes when
+  // too many wait is refused before them. It is taken for the newest one: so no answer is judged by
+  // the arrival of a later copy than its own.
+  const Request request = reply->index ? found->second.front() : found->second.back();
+  if (reply->index) {
+    found->second.pop_front();
+  } else {
+    found->second.pop_back();
+  }
   if (found->second.empty()) waiting_.erase(found);
   const raft::Core* core = node.running().present_core();
   // An earlier version does not show what its rounds are worth. The history of the clients is

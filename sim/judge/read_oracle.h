@@ -35,7 +35,7 @@ class ReadOracle {
   static bool confirmed(const raft::Core& leader, lease::HolderInstant arrived);
 
   World& world_;
-  /// Requests without an answer. One that comes twice is answered twice, in the same order.
+  /// Requests without an answer, each as often as it came.
   std::map<Key, std::deque<Request>> waiting_;
 };
 
