@@ -2,8 +2,8 @@
 """Breaks one rule at a time and expects a scenario file to show what the rule prevents.
 
 The mutants are those of tests/mutants/, and so is the machinery: a copy of the portable tree, one mutant, one build.
-SHOWN names the scenario whose story a simpler rule would end otherwise, and the words with which it ends then. Where these
-are a violation, the story is told without its expectations (`expect`), which would end it earlier.
+SHOWN names the scenario whose story a simpler rule would end otherwise, and the words with which it ends then. Where
+these are a violation, the story is told without its expectations (`expect`), which would end it earlier.
 
   mutants.py                all of SHOWN
   mutants.py NAME...        these mutants only
@@ -50,20 +50,17 @@ def build(mutant, work):
 
 
 def tell(program, scenario, work, expectations=True):
-    """(status, the last line) of the scenario."""
+    """(status, what it says last) of the scenario."""
     with open(os.path.join(SCENARIOS, scenario + ".scenario"), encoding="utf-8") as file:
         lines = file.read().split("\n")
     path = os.path.join(work, scenario + ".scenario")
-    kept = []
-    for number, line in enumerate(lines):
-        expected = line.startswith("> expect ") or (line == "  holds" and lines[number - 1].startswith("> expect "))
-        if expectations or not expected:
-            kept.append(line)
+    if not expectations:
+        lines = ["" if line.startswith("> expect ") or line == "  holds" else line for line in lines]
     with open(path, "w", encoding="utf-8") as file:
-        file.write("\n".join(kept))
+        file.write("\n".join(lines))
     done = subprocess.run([program, "scenario", path], text=True, capture_output=True)
-    told = (done.stdout + done.stderr).strip().split("\n")
-    return done.returncode, told[-1].replace(path + ":", "line ")
+    last = (done.stdout + done.stderr).rpartition(path + ":")[2]
+    return done.returncode, "line " + last.strip().split("\n")[0]
 
 
 def main():
@@ -90,8 +87,8 @@ def main():
         status, last = tell(program, scenario, options.work, expectations=wanted != TWO_LEASES)
         right = status == 1 and wanted in last
         good = good and right
-        print(f"{'' if right else 'WRONG '}{mutant} {scenario}: {last} ({time.monotonic() - begin:.1f} s with the build)",
-              flush=True)
+        seconds = time.monotonic() - begin
+        print(f"{'' if right else 'WRONG '}{mutant} {scenario}: {last} ({seconds:.1f} s with the build)", flush=True)
     return 0 if good else 1
 
 
