@@ -23,8 +23,8 @@ const std::vector<Script::Command>& Script::commands() {
       {"nodes",
        "N [shared] [lease=T heartbeat=T election=T rtt=T margin=T drift=P delay=T seed=N groups=N]",
        "start N nodes (1 to 9) at time 0; delay is a message's way; `shared`: their processes "
-       "promise to each other by beats, and the promises of the group rest on that, or those of up "
-       "to 3 groups: then 2 is node 2, or its replica of the first group, 2b that of the second",
+       "promise to each other by beats, and the promises of 1 to 3 groups rest on that; 2b is the "
+       "replica of node 2 in the second group, and 2 that in the first one, or the node",
        &Script::nodes, false},
       {"preset", "NODE term=T [log=T,T,...]",
        "before anything happens: a node's term, and its log as the terms of its entries",

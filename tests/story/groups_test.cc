@@ -21,7 +21,7 @@ struct Told {
   std::vector<Record> records;
 };
 
-Told tell(const std::string& commands) {
+Told told_of(const std::string& commands) {
   const Result<ScenarioFile> file = parse_scenario("a", "# T\nSource: x\n" + commands);
   Told told;
   if (!file) {
@@ -37,7 +37,7 @@ Told tell(const std::string& commands) {
 
 /// What the last command prints.
 std::string last_output(const std::string& commands) {
-  const Told told = tell(commands);
+  const Told told = told_of(commands);
   EXPECT_EQ(told.problem, "");
   return told.output.substr(told.output.rfind("\n> ") + 1);
 }
@@ -56,28 +56,30 @@ TEST(ScenarioGroups, AReplicaIsCalledByItsNodeAndALetter) {
               AllOf(HasSubstr("node 1: leader, term 1, vote 1 committed"),
                     HasSubstr("node 1b: leader, term 1, vote 1b committed"),
                     HasSubstr("node 3b: follower, term 1, vote 1b committed")));
-  EXPECT_EQ(tell(kBound + "> expect 2b promise 1b live\n> expect 3 promise 1 live\n").problem, "");
+  EXPECT_EQ(told_of(kBound + "> expect 2b promise 1b live\n> expect 3 promise 1 live\n").problem,
+            "");
   const std::string three = "> nodes 2 shared groups=3\n> ";
   EXPECT_THAT(last_output(three + "show lease 2 2c\n"), HasSubstr("node 2: none\n  node 2c: none"));
 }
 
 TEST(ScenarioGroups, AWrongReplicaSaysWhichThereAre) {
-  EXPECT_THAT(tell("> nodes 3 groups=2\n").problem, HasSubstr("`nodes N shared groups=2`"));
-  EXPECT_THAT(tell("> nodes 3 shared groups=4\n").problem, HasSubstr("1 to 3 groups"));
-  EXPECT_THAT(tell("> nodes 3 shared groups=0\n").problem, HasSubstr("1 to 3 groups"));
-  EXPECT_THAT(tell("> nodes 3 shared\n> campaign 1b\n").problem,
+  EXPECT_THAT(told_of("> nodes 3 groups=2\n").problem, HasSubstr("`nodes N shared groups=2`"));
+  EXPECT_THAT(told_of("> nodes 3 shared groups=4\n").problem, HasSubstr("1 to 3 groups"));
+  EXPECT_THAT(told_of("> nodes 3 shared groups=0\n").problem, HasSubstr("1 to 3 groups"));
+  EXPECT_THAT(told_of("> nodes 3 shared\n> campaign 1b\n").problem,
               HasSubstr("`1b` is not a node; allowed: 1 to 3"));
   for (const char* const wrong : {"1c", "1a", "4b", "b", "1bb", "1B", "1-"}) {
-    EXPECT_THAT(tell(kNodes + "> campaign " + wrong + "\n").problem,
+    EXPECT_THAT(told_of(kNodes + "> campaign " + wrong + "\n").problem,
                 AllOf(HasSubstr(wrong), HasSubstr("allowed: 1 to 3, and 1b to 3b")));
   }
-  EXPECT_THAT(tell(kNodes + "> crash 1b\n").problem, HasSubstr("allowed: 1 to 3"));
-  EXPECT_THAT(tell(kNodes + "> crash 1\n> tick 1b\n").problem, HasSubstr("`restart 1` starts it"));
-  EXPECT_THAT(tell(kBound + "> transfer 1b 2\n").problem,
+  EXPECT_THAT(told_of(kNodes + "> crash 1b\n").problem, HasSubstr("allowed: 1 to 3"));
+  EXPECT_THAT(told_of(kNodes + "> crash 1\n> tick 1b\n").problem,
+              HasSubstr("`restart 1` starts it"));
+  EXPECT_THAT(told_of(kBound + "> transfer 1b 2\n").problem,
               HasSubstr("2 is of another group than 1b"));
-  EXPECT_THAT(tell(kBound + "> cut 1b-2b\n").problem, HasSubstr("a link is of all groups"));
-  EXPECT_THAT(tell(kBound + "> deliver 1->2b\n").problem, HasSubstr("between two groups"));
-  EXPECT_THAT(tell(kBound + "> forge 1b->2 vote term=2\n").problem, HasSubstr("is not a link"));
+  EXPECT_THAT(told_of(kBound + "> cut 1b-2b\n").problem, HasSubstr("a link is of all groups"));
+  EXPECT_THAT(told_of(kBound + "> deliver 1->2b\n").problem, HasSubstr("between two groups"));
+  EXPECT_THAT(told_of(kBound + "> forge 1b->2 vote term=2\n").problem, HasSubstr("is not a link"));
 }
 
 TEST(ScenarioGroups, ALinkNamesTheMessagesOfOneGroup) {
@@ -101,7 +103,8 @@ TEST(ScenarioGroups, ACampaignInOneGroupEndsNoPromiseOfAnother) {
                              "> beat 1\n> settle\n> expect 2b promise 1b ended\n";
   const std::string rests = "> campaign 2b\n> settle\n> expect 2b role leader\n> show promise 2\n";
   EXPECT_THAT(last_output(lapsed + rests), HasSubstr("epoch 1.0, until 2200ms"));
-  EXPECT_EQ(tell(lapsed + rests + "> campaign 3\n> settle\n> expect 1 lease valid\n").problem, "");
+  EXPECT_EQ(told_of(lapsed + rests + "> campaign 3\n> settle\n> expect 1 lease valid\n").problem,
+            "");
 }
 
 // Both rest on the end of one support. The first that relies on it makes a new epoch, which ends
@@ -109,7 +112,7 @@ TEST(ScenarioGroups, ACampaignInOneGroupEndsNoPromiseOfAnother) {
 TEST(ScenarioGroups, OneEpochServesBothGroups) {
   const std::string silent =
       kBound + "> isolate 1\n> campaign 2b\n> settle\n> expect 2b role leader\n";
-  EXPECT_EQ(tell(silent + "> expect 2 promise 1 ended\n").problem, "");
+  EXPECT_EQ(told_of(silent + "> expect 2 promise 1 ended\n").problem, "");
   const std::string heard = "> heal\n> beat 1\n> deliver beat\n> show messages\n";
   EXPECT_THAT(last_output(silent + heard), HasSubstr("2->1 beat_reply: beat 2, epoch 1.1"));
 }
@@ -117,7 +120,8 @@ TEST(ScenarioGroups, OneEpochServesBothGroups) {
 TEST(ScenarioGroups, AReleaseEndsThePromisesOfItsGroup) {
   const std::string moved = kBound + "> transfer 1b 2b\n> deliver timeout_now\n> deliver vote\n" +
                             "> drop append vote_reply\n> advance 100ms\n> beat 1\n";
-  const Told told = tell(moved + "> settle\n> expect 3b promise none\n> expect 3 promise 1 live\n");
+  const Told told =
+      told_of(moved + "> settle\n> expect 3b promise none\n> expect 3 promise 1 live\n");
   EXPECT_EQ(told.problem, "");
   EXPECT_THAT(told.output, HasSubstr("1->3 #"));
   EXPECT_THAT(told.output, HasSubstr(", leads group 2 no more in term 1"));
@@ -126,8 +130,8 @@ TEST(ScenarioGroups, AReleaseEndsThePromisesOfItsGroup) {
 
 TEST(ScenarioGroups, AProcessEndsWithAllItsReplicas) {
   const Told told =
-      tell(kBound + "> disk 2 stall\n> propose 1 a\n> propose 1b b\n> deliver append\n" +
-           "> restart 2\n> show log 2 2b\n> show promise 2 2b\n> show lease 1b\n");
+      told_of(kBound + "> disk 2 stall\n> propose 1 a\n> propose 1b b\n> deliver append\n" +
+              "> restart 2\n> show log 2 2b\n> show promise 2 2b\n> show lease 1b\n");
   EXPECT_EQ(told.problem, "");
   EXPECT_THAT(told.output, HasSubstr("node 2: 1:-\n  node 2b: 1:-\n"));
   EXPECT_THAT(told.output, HasSubstr("node 2: to node 1, term 1, until 1200ms, remembers 1000ms\n"
@@ -136,30 +140,30 @@ TEST(ScenarioGroups, AProcessEndsWithAllItsReplicas) {
 
 // The oracle looks at each group by itself: leaders of two groups are no fault.
 TEST(ScenarioGroups, TwoLeasesOfOneGroupEndAScenario) {
-  EXPECT_EQ(tell(kNodes + "> campaign 1\n> settle\n> campaign 2b\n> settle\n"
-                          "> expect 1 lease valid\n> expect 2b lease valid\n")
+  EXPECT_EQ(told_of(kNodes + "> campaign 1\n> settle\n> campaign 2b\n> settle\n"
+                             "> expect 1 lease valid\n> expect 2b lease valid\n")
                 .problem,
             "");
-  EXPECT_THAT(tell(kNodes + "> campaign 1b\n> settle\n> run 200ms\n> drift 1 -60% beyond\n"
-                            "> isolate 1\n> run 3s\n")
+  EXPECT_THAT(told_of(kNodes + "> campaign 1b\n> settle\n> run 200ms\n> drift 1 -60% beyond\n"
+                               "> isolate 1\n> run 3s\n")
                   .problem,
               HasSubstr("node 1b and node 3b both hold a valid lease"));
-  EXPECT_THAT(tell(kNodes + "> forge 1b->2b append term=5\n> restart 2\n"
-                            "> forge 3b->2b append term=5\n")
+  EXPECT_THAT(told_of(kNodes + "> forge 1b->2b append term=5\n> restart 2\n"
+                               "> forge 3b->2b append term=5\n")
                   .problem,
               HasSubstr("node 1b and node 3b both lead term 5"));
 }
 
 TEST(ScenarioGroups, AHistoryIsOfOneGroup) {
   const std::string preset = kNodes + "> preset 1b term=7 log=1,1,6\n";
-  EXPECT_EQ(tell(preset + "> preset 2 term=6 log=1,2,6\n> expect 1b log 1 1 6\n").problem, "");
-  EXPECT_EQ(tell(preset + "> expect 1 log empty\n> expect 1b term 7\n").problem, "");
-  EXPECT_THAT(tell(preset + "> preset 2b term=6 log=1,2,6\n").problem,
+  EXPECT_EQ(told_of(preset + "> preset 2 term=6 log=1,2,6\n> expect 1b log 1 1 6\n").problem, "");
+  EXPECT_EQ(told_of(preset + "> expect 1 log empty\n> expect 1b term 7\n").problem, "");
+  EXPECT_THAT(told_of(preset + "> preset 2b term=6 log=1,2,6\n").problem,
               HasSubstr("node 1b has an entry of this log"));
 }
 
 TEST(ScenarioGroups, ATraceAndAPictureKeepThemApart) {
-  const std::vector<Record> records = tell(kBound + "> run 300ms\n").records;
+  const std::vector<Record> records = told_of(kBound + "> run 300ms\n").records;
   std::size_t of_second = 0;
   for (const Record& record : records) {
     const Result<Record> again = decode_record(encode_record(record));
@@ -181,7 +185,7 @@ TEST(ScenarioGroups, ATraceAndAPictureKeepThemApart) {
 }
 
 TEST(ScenarioGroups, APictureHasABoundedNumberOfLanes) {
-  std::vector<Record> records = tell(kBound).records;
+  std::vector<Record> records = told_of(kBound).records;
   records.back().group = GroupId(1'000'000'000'000);
   const Result<Timeline> timeline = make_timeline(records, {});
   ASSERT_FALSE(timeline.ok());
