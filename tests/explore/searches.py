@@ -28,7 +28,7 @@ from mutants import run  # noqa: E402  pylint: disable=wrong-import-position
 SHARED = "--shared --no-drift"
 TWO = f"{SHARED} --groups 2"
 
-# Bounds, and the states after which a search gives up. That are some 100,000 states in a second and a half.
+# Bounds, and the states after which a search gives up. 100,000 take one to six seconds of a core.
 SEARCHES = [
     ("--time 3", 600_000),
     ("--time 3 --no-drift", 300_000),
