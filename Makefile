@@ -120,6 +120,7 @@ bench: deps-develop
 mutants: deps-develop
 	@python3 -B tests/mutants/run.py
 	@python3 -B tests/explore/mutants.py
+	@python3 -B tests/story/mutants.py
 
 .PHONY: format
 format:

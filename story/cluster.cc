@@ -16,11 +16,11 @@ Duration round_up(Duration time, Duration grain) {
   return (time + grain - Duration(1)) / grain * grain;
 }
 
-raft::InitialState initial_state(const StoryNode& node, const raft::Membership& membership) {
+raft::InitialState initial_state(const StoryReplica& replica, const raft::Membership& membership) {
   raft::InitialState state;
-  state.hard_state = node.disk_hard_state;
+  state.hard_state = replica.disk_hard_state;
   state.base_membership = membership;
-  for (const raft::Entry& entry : node.disk_log) {
+  for (const raft::Entry& entry : replica.disk_log) {
     if (state.runs.empty() || state.runs.back().term != entry.id.term) {
       state.runs.push_back({entry.id.term, entry.id.index});
     }
@@ -33,9 +33,18 @@ raft::InitialState initial_state(const StoryNode& node, const raft::Membership& 
   return state;
 }
 
+/// Records leave out the first group.
+GroupId told_group(GroupId group) {
+  return group == kFirstGroup ? GroupId() : group;
+}
+
 }  // namespace
 
 // ---- A message ----
+
+std::string Flight::way() const {
+  return fmt::format("{}->{}", short_name(from, group), short_name(to, group));
+}
 
 std::string Flight::name() const {
   return std::visit([](const auto& what) { return message_name(what); }, message);
@@ -52,6 +61,7 @@ Record Flight::record(Duration at, Kind kind) const {
         return record_of(at, kind, arrives ? to : from, arrives ? from : to, what);
       },
       message);
+  record.group = told_group(group);
   record.number = number;
   if (kind != Kind::sent) record.from = sent;
   return record;
@@ -60,8 +70,12 @@ Record Flight::record(Duration at, Kind kind) const {
 // ---- Start ----
 
 Cluster::Cluster(const Options& options, Sink sink)
-    : delay_(options.delay), shared_(options.shared), sink_(std::move(sink)) {
+    : delay_(options.delay),
+      shared_(options.shared),
+      groups_(options.groups),
+      sink_(std::move(sink)) {
   LEASEHOLD_ASSERT(options.nodes >= 1 && options.nodes <= kNodesMax);
+  LEASEHOLD_ASSERT(groups_ >= 1 && groups_ <= (shared_ ? kGroupsMax : 1));
   for (std::uint64_t i = 1; i <= options.nodes; ++i) {
     membership_.members.push_back({NodeId(i), raft::Uuid{i, i}, fmt::format("node-{}:1", i)});
     membership_.voters.emplace_back(i);
@@ -69,12 +83,17 @@ Cluster::Cluster(const Options& options, Sink sink)
   for (const raft::Member& member : membership_.members) {
     StoryNode& node = nodes_[member.id];
     node.id = member.id;
-    node.options.group = raft::GroupId(1);
+    node.options.group = kFirstGroup;
     node.options.id = member.id;
     node.options.uuid = member.uuid;
     node.options.timing = options.timing;
     node.options.seed = options.seed * 1000 + member.id.value();
-    watches_.emplace(member.id, CoreWatch(member.id, sink_));
+    for (GroupId group = kFirstGroup; group.value() <= groups_; group = group.next()) {
+      node.replicas.emplace_back(Replica{member.id, group}, [this, group](Record told) {
+        told.group = told_group(group);
+        sink_(told);
+      });
+    }
   }
   for (auto& entry : nodes_) start(entry.second);
 }
@@ -85,45 +104,43 @@ void Cluster::start(StoryNode& node) {
   Record started = record(Kind::start, node.id);
   started.number = node.options.incarnation.value();
   tell(started);
-  if (shared_) start_promises(node);
-  node.core = std::make_unique<raft::Core>(node.options, initial_state(node, membership_),
-                                           node.clock.at(now_));
-  watches_.at(node.id).started(now_, *node.core, node.clock);
+  make_cores(node);
+  for (StoryReplica& replica : node.replicas) {
+    replica.watch.started(now_, *replica.core, node.clock);
+  }
   drain(node);
 }
 
-NodeId Cluster::contradicted(NodeId id, const std::vector<Term>& log) const {
-  for (const auto& [other_id, other] : nodes_) {
-    if (other_id == id) continue;
-    bool in_common = false;
-    for (std::size_t i = std::min(log.size(), other.log.size()); i > 0; --i) {
-      const bool equal = other.log[i - 1].id.term == log[i - 1];
-      if (in_common && !equal) return other_id;
-      in_common = in_common || equal;
-    }
+void Cluster::make_cores(StoryNode& node) {
+  if (shared_) start_promises(node);
+  for (StoryReplica& replica : node.replicas) {
+    raft::CoreOptions options = node.options;
+    options.group = replica.id.group;
+    options.seed += (replica.id.group.value() - 1) * 100;
+    replica.core = std::make_unique<raft::Core>(options, initial_state(replica, membership_),
+                                                node.clock.at(now_));
   }
-  return raft::kNobody;
 }
 
-void Cluster::preset(NodeId id, Term term, const std::vector<Term>& log) {
-  StoryNode& node = this->node(id);
-  node.disk_hard_state = raft::HardState{};
-  node.disk_hard_state.term = term;
-  node.disk_log.clear();
+void Cluster::preset(Replica id, Term term, const std::vector<Term>& log) {
+  StoryReplica& replica = this->replica(id);
+  replica.disk_hard_state = raft::HardState{};
+  replica.disk_hard_state.term = term;
+  replica.disk_log.clear();
   for (const Term of : log) {
-    const Index index(node.disk_log.size() + 1);
-    node.disk_log.push_back({{of, index}, raft::EntryKind::command, Bytes()});
+    const Index index(replica.disk_log.size() + 1);
+    replica.disk_log.push_back({{of, index}, raft::EntryKind::command, Bytes()});
   }
-  node.log = node.disk_log;
-  if (shared_) start_promises(node);
-  // A preset may replace an earlier one of the node, which then no longer counts.
-  preset_term_ = Term();
-  for (const auto& [any, one] : nodes_) {
-    if (!one.log.empty()) preset_term_ = std::max(preset_term_, one.log.back().id.term);
+  replica.log = replica.disk_log;
+  // A preset may replace an earlier one of the replica, which then no longer counts.
+  Term& preset = preset_terms_[id.group];
+  preset = Term();
+  for (const auto& [any, node] : nodes_) {
+    const StoryReplica& one = node.of(id.group);
+    if (!one.log.empty()) preset = std::max(preset, one.log.back().id.term);
   }
-  node.core = std::make_unique<raft::Core>(node.options, initial_state(node, membership_),
-                                           node.clock.at(now_));
-  drain(node);
+  make_cores(node(id.node));
+  drain(node(id.node));
 }
 
 Record Cluster::record(Kind kind, NodeId id) const {
@@ -131,6 +148,12 @@ Record Cluster::record(Kind kind, NodeId id) const {
   record.at = now_;
   record.kind = kind;
   record.node = id;
+  return record;
+}
+
+Record Cluster::record(Kind kind, Replica id) const {
+  Record record = this->record(kind, id.node);
+  record.group = told_group(id.group);
   return record;
 }
 
@@ -192,13 +215,14 @@ void Cluster::run(Duration span) {
   check();
 }
 
-bool Cluster::campaign(NodeId id) {
-  StoryNode& node = this->node(id);
-  if (!node.up || node.paused || node.core->role() == raft::Role::leader) return false;
-  while (wait_for_support(node)) {
+bool Cluster::campaign(Replica id) {
+  StoryNode& node = this->node(id.node);
+  const StoryReplica& replica = this->replica(id);
+  if (!node.up || node.paused || replica.core->role() == raft::Role::leader) return false;
+  while (wait_for_support(node, replica)) {
   }
   const raft::PromiseInstant due =
-      node.core->awaits_place() ? node.clock.at(now_).promise : node.core->next_deadline();
+      replica.core->awaits_place() ? node.clock.at(now_).promise : replica.core->next_deadline();
   if (due == raft::PromiseInstant::never()) return false;
   now_ = std::max(now_, round_up(node.clock.of(due), kCampaignGrain));
   check();
@@ -206,14 +230,14 @@ bool Cluster::campaign(NodeId id) {
   return true;
 }
 
-void Cluster::tick(NodeId id) {
-  StoryNode& node = this->node(id);
+void Cluster::tick(Replica id) {
+  StoryNode& node = this->node(id.node);
   if (!node.up || node.paused) return;
   if (node.promises) {
     node.promises->look(node.clock.at(now_));
     drain(node);
   }
-  node.core->tick(node.clock.at(now_));
+  replica(id).core->tick(node.clock.at(now_));
   drain(node);
 }
 
@@ -224,17 +248,20 @@ void Cluster::set_rates(NodeId id, std::int64_t holder_ppm, std::int64_t promise
   changed.holder_ppm = holder_ppm;
   changed.promise_ppm = promise_ppm;
   tell(changed);
-  if (node.up) watches_.at(id).rates_changed(now_, *node.core, node.clock);
+  if (!node.up) return;
+  for (StoryReplica& replica : node.replicas) {
+    replica.watch.rates_changed(now_, *replica.core, node.clock);
+  }
 }
 
 // ---- Messages ----
 
-void Cluster::send(StoryNode& node, NodeId to, Flight::Message message) {
+void Cluster::send(StoryNode& node, NodeId to, Flight::Message message, GroupId group) {
   LEASEHOLD_ASSERT(flights_.size() < kFlightsMax);
-  Flight flight{next_flight_++,          node.id, to, std::move(message), now_, now_ + delay_,
-                node.options.incarnation};
+  Flight flight{next_flight_++,           node.id, to, std::move(message), now_, now_ + delay_,
+                node.options.incarnation, group};
   if (const auto* const of_group = std::get_if<raft::Message>(&flight.message)) {
-    watches_.at(node.id).sent(now_, *of_group);
+    node.of(group).watch.sent(now_, *of_group);
   }
   tell(flight.record(now_, Kind::sent));
   flights_.push_back(std::move(flight));
@@ -261,8 +288,8 @@ void Cluster::step(StoryNode& node, const Flight& flight) {
   const auto* const of_group = std::get_if<raft::Message>(&flight.message);
   if (of_group == nullptr) return step_promises(node, from, flight);
   const auto* append = std::get_if<raft::AppendRequest>(of_group);
-  if (append != nullptr && !leads(flight.from, append->term)) return;
-  node.core->step(node.clock.at(now_), from, *of_group);
+  if (append != nullptr && !leads({flight.from, flight.group}, append->term)) return;
+  node.of(flight.group).core->step(node.clock.at(now_), from, *of_group);
   drain(node);
 }
 
@@ -290,9 +317,10 @@ void Cluster::settle() {
   while (!flights_.empty()) take(0, is_cut(flights_.front().from, flights_.front().to));
 }
 
-void Cluster::forge(NodeId from, NodeId to, raft::Message message) {
-  const Flight flight{
-      next_flight_++, from, to, std::move(message), now_, now_, node(from).options.incarnation};
+void Cluster::forge(Replica from, NodeId to, raft::Message message) {
+  const raft::Incarnation sender = node(from.node).options.incarnation;
+  const Flight flight{next_flight_++, from.node, to,     std::move(message),
+                      now_,           now_,      sender, from.group};
   past_[flight.number] = flight;
   if (node(to).up) step(node(to), flight);
 }
@@ -316,45 +344,55 @@ void Cluster::join(NodeId from, NodeId to) {
 void Cluster::drain(StoryNode& node) {
   raft::Ready ready;
   do {
-    while (node.core->take_ready(ready)) act(node, ready);
+    for (StoryReplica& replica : node.replicas) {
+      while (replica.core->take_ready(ready)) act(node, replica, ready);
+    }
   } while (node.promises && carry_out_promises(node));
   check();
 }
 
-void Cluster::act(StoryNode& node, raft::Ready& ready) {
-  if (ready.lease) node.view = *ready.lease;
-  if (ready.release) node.promises->released(node.options.group, *ready.release);
+void Cluster::act(StoryNode& node, StoryReplica& replica, raft::Ready& ready) {
+  if (ready.lease) replica.view = *ready.lease;
+  if (ready.release) node.promises->released(replica.id.group, *ready.release);
   for (const raft::Event& event : ready.events) {
-    if (const auto record = record_of(now_, event)) sink_(*record);
+    auto record = record_of(now_, event);
+    if (!record) continue;
+    record->group = told_group(replica.id.group);
+    sink_(*record);
   }
-  watches_.at(node.id).observe(now_, *node.core, node.clock);
+  replica.watch.observe(now_, *replica.core, node.clock);
   // The payloads are in memory from here on: an intent of this very Ready may ask for them.
-  if (ready.persist.truncate_from) node.log.resize(ready.persist.truncate_from->value() - 1);
-  node.log.insert(node.log.end(), ready.persist.entries.begin(), ready.persist.entries.end());
-  for (raft::OutgoingMessage& m : ready.messages) send(node, m.to, std::move(m.message));
-  for (const raft::AppendIntent& intent : ready.intents) fill(node, intent);
-  for (raft::HeldMessage& m : ready.held) node.held.push_back(std::move(m));
-  for (const raft::ReadAnswer& answer : ready.reads) {
-    StoryRead& read = reads_[answer.read];
-    read.answered = true;
-    read.answer = answer;
-    Record told = record(Kind::read, node.id);
-    told.number = answer.read;
-    told.term = node.core->term();
-    told.what = answer.basis == raft::ReadBasis::lease    ? "lease"
-                : answer.basis == raft::ReadBasis::quorum ? "quorum"
-                                                          : "leader";
-    if (answer.index) told.index = *answer.index;
-    if (!answer.index) told.why = "refused";
-    tell(told);
+  std::vector<raft::Entry>& log = replica.log;
+  if (ready.persist.truncate_from) log.resize(ready.persist.truncate_from->value() - 1);
+  log.insert(log.end(), ready.persist.entries.begin(), ready.persist.entries.end());
+  for (raft::OutgoingMessage& m : ready.messages) {
+    send(node, m.to, std::move(m.message), replica.id.group);
   }
+  for (const raft::AppendIntent& intent : ready.intents) fill(node, replica, intent);
+  for (raft::HeldMessage& m : ready.held) replica.held.push_back(std::move(m));
+  for (const raft::ReadAnswer& answer : ready.reads) answered(replica, answer);
   if (!ready.persist.empty()) {
-    node.unsynced.push_back(ready.persist);
-    if (!node.disk_stalled) persist(node);
+    replica.unsynced.push_back(ready.persist);
+    if (!node.disk_stalled) persist(node, replica);
   }
 }
 
-void Cluster::fill(StoryNode& node, const raft::AppendIntent& intent) {
+void Cluster::answered(const StoryReplica& replica, const raft::ReadAnswer& answer) {
+  StoryRead& read = reads_[answer.read];
+  read.answered = true;
+  read.answer = answer;
+  Record told = record(Kind::read, replica.id);
+  told.number = answer.read;
+  told.term = replica.core->term();
+  told.what = answer.basis == raft::ReadBasis::lease    ? "lease"
+              : answer.basis == raft::ReadBasis::quorum ? "quorum"
+                                                        : "leader";
+  if (answer.index) told.index = *answer.index;
+  if (!answer.index) told.why = "refused";
+  tell(told);
+}
+
+void Cluster::fill(StoryNode& node, StoryReplica& replica, const raft::AppendIntent& intent) {
   raft::AppendRequest m;
   m.term = intent.term;
   m.prev = intent.prev;
@@ -366,73 +404,31 @@ void Cluster::fill(StoryNode& node, const raft::AppendIntent& intent) {
   std::size_t bytes = 0;
   const Index last = std::min(intent.last, intent.prev.index + entries_max_);
   for (Index i = intent.prev.index.next(); i <= last; i = i.next()) {
-    m.entries.push_back(node.log[i.value() - 1]);
+    m.entries.push_back(replica.log[i.value() - 1]);
     bytes += m.entries.back().payload.size();
   }
-  send(node, intent.to, raft::Message(std::move(m)));
-  node.core->filled(node.clock.at(now_), intent, last, bytes);
+  send(node, intent.to, raft::Message(std::move(m)), replica.id.group);
+  replica.core->filled(node.clock.at(now_), intent, last, bytes);
 }
 
-void Cluster::persist(StoryNode& node) {
-  while (!node.unsynced.empty()) {
-    const raft::PersistBatch batch = std::move(node.unsynced.front());
-    node.unsynced.pop_front();
-    if (batch.hard_state) node.disk_hard_state = *batch.hard_state;
-    if (batch.truncate_from) node.disk_log.resize(batch.truncate_from->value() - 1);
-    node.disk_log.insert(node.disk_log.end(), batch.entries.begin(), batch.entries.end());
-    node.core->persisted(node.clock.at(now_), batch.id);
+void Cluster::persist(StoryNode& node, StoryReplica& replica) {
+  std::vector<raft::Entry>& log = replica.disk_log;
+  while (!replica.unsynced.empty()) {
+    const raft::PersistBatch batch = std::move(replica.unsynced.front());
+    replica.unsynced.pop_front();
+    if (batch.hard_state) replica.disk_hard_state = *batch.hard_state;
+    if (batch.truncate_from) log.resize(batch.truncate_from->value() - 1);
+    log.insert(log.end(), batch.entries.begin(), batch.entries.end());
+    replica.core->persisted(node.clock.at(now_), batch.id);
     std::deque<raft::HeldMessage> waiting;
-    for (raft::HeldMessage& m : node.held) {
+    for (raft::HeldMessage& m : replica.held) {
       if (m.after <= batch.id) {
-        send(node, m.to, std::move(m.message));
+        send(node, m.to, std::move(m.message), replica.id.group);
       } else {
         waiting.push_back(std::move(m));
       }
     }
-    node.held.swap(waiting);
-  }
-}
-
-// ---- What no instant may show ----
-
-// A core that hears from two leaders of one term stops with an assertion, and a forged append can
-// make one of them. A core also stops when a leader older than a preset one has committed.
-bool Cluster::leads(NodeId id, Term term) {
-  if (term <= preset_term_) {
-    if (violation_.empty()) {
-      violation_ = fmt::format(
-          "node {} leads term {}, but a log that was preset has an entry of term "
-          "{}, whose leader a majority has voted for: preset their terms too",
-          id.value(), term.value(), preset_term_.value());
-    }
-    return false;
-  }
-  const NodeId known = leaders_.emplace(term, id).first->second;
-  if (known != id && violation_.empty()) {
-    violation_ = fmt::format("node {} and node {} both lead term {}", known.value(), id.value(),
-                             term.value());
-  }
-  return known == id;
-}
-
-void Cluster::check() {
-  for (const auto& entry : nodes_) {
-    const StoryNode& node = entry.second;
-    if (node.core != nullptr && node.up && node.core->role() == raft::Role::leader) {
-      leads(node.id, node.core->term());
-    }
-  }
-  if (!violation_.empty()) return;
-  const StoryNode* holder = nullptr;
-  for (const auto& entry : nodes_) {
-    const StoryNode& node = entry.second;
-    if (!node.up || node.shown_end() <= node.clock.at(now_).holder) continue;
-    if (holder != nullptr) {
-      violation_ = fmt::format("at {} node {} and node {} both hold a valid lease",
-                               format_time(now_), holder->id.value(), node.id.value());
-      return;
-    }
-    holder = &node;
+    replica.held.swap(waiting);
   }
 }
 

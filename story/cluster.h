@@ -1,5 +1,6 @@
 // A few bare cores, whose clocks, messages and disks move only when the caller says so, and the
-// promises between their processes, if they share such.
+// promises between their processes, if they share such. Then a node may have replicas of several
+// groups, whose promises rest on the same beats.
 #pragma once
 
 #include <leasehold/raft/core.h>
@@ -22,6 +23,17 @@
 
 namespace leasehold::story {
 
+inline constexpr GroupId kFirstGroup{1};
+
+/// A node's replica of one group.
+struct Replica {
+  NodeId node;
+  GroupId group = kFirstGroup;
+
+  /// "node 2", "node 2b".
+  std::string name() const { return node_name(node, group); }
+};
+
 /// A message on its way.
 struct Flight {
   /// Of the group, or between the processes.
@@ -34,7 +46,10 @@ struct Flight {
   Duration sent{0};
   Duration due{0};
   raft::Incarnation sender{};  ///< the process of `from` that sent it
+  GroupId group{};             ///< zero: between the processes
 
+  /// "1->2", "1b->2b".
+  std::string way() const;
   std::string name() const;
   std::string text() const;
   /// It is sent, is delivered or is lost, at `at`.
@@ -49,34 +64,47 @@ struct StoryRead {
   raft::ReadAnswer answer;
 };
 
-/// One node: the core, its disk and its clocks.
+/// What a node has of one group: a core, and what is on the disk.
+struct StoryReplica {
+  StoryReplica(Replica which, Sink sink) : id(which), watch(which.node, std::move(sink)) {}
+
+  Replica id;
+  std::unique_ptr<raft::Core> core;
+  CoreWatch watch;
+  raft::HardState disk_hard_state;
+  std::vector<raft::Entry> disk_log;
+  /// Everything that storage has received, durable or not.
+  std::vector<raft::Entry> log;
+  std::deque<raft::PersistBatch> unsynced;
+  std::deque<raft::HeldMessage> held;
+  raft::LeaseState view;
+};
+
+/// One node: its process, its disk and its clocks.
 struct StoryNode {
   NodeId id;
-  /// With Cluster::Options::shared. The core rests on them.
+  /// With Cluster::Options::shared. The cores rest on them.
   std::optional<raft::ProcessPromises> promises;
-  std::unique_ptr<raft::Core> core;
+  /// One of each group.
+  std::vector<StoryReplica> replicas;
+  /// Of the replica of the first group. The others differ in the group and in the seed.
   raft::CoreOptions options;
   TwoClocks clock;
   bool up = false;
   bool paused = false;
   /// Batches wait for sync().
   bool disk_stalled = false;
-  raft::HardState disk_hard_state;
-  std::vector<raft::Entry> disk_log;
   std::vector<raft::RememberedSupport> disk_supports;
-  /// Everything that storage has received, durable or not.
-  std::vector<raft::Entry> log;
-  std::deque<raft::PersistBatch> unsynced;
-  std::deque<raft::HeldMessage> held;
   std::vector<raft::RememberedSupport> unsynced_supports;
   std::uint64_t supports_write = 0;  ///< which asked for the last of them
   raft::PromiseInstant beat_due;     ///< of the next beat
   /// Arrived while the process was paused.
   std::deque<Flight> inbox;
-  raft::LeaseState view;
 
+  StoryReplica& of(GroupId group) { return replicas.at(group.value() - 1); }
+  const StoryReplica& of(GroupId group) const { return replicas.at(group.value() - 1); }
   /// The end of the lease that readers see; earliest(): there is none.
-  raft::HolderInstant shown_end() const;
+  raft::HolderInstant shown_end(const StoryReplica& replica) const;
 };
 
 /// What a story is about. Deterministic. Timers fall at whole milliseconds of true time, late and
@@ -84,6 +112,7 @@ struct StoryNode {
 class Cluster {
  public:
   static constexpr std::size_t kNodesMax = 9;
+  static constexpr std::size_t kGroupsMax = 3;
   /// Messages under way and messages that can be delivered again.
   static constexpr std::size_t kFlightsMax = 100'000;
 
@@ -92,29 +121,36 @@ class Cluster {
     lease::Timing timing;
     std::uint64_t seed = 1;
     Duration delay = std::chrono::milliseconds(5);
-    /// The processes promise to each other, and the promises of the group rest on that.
+    /// The processes promise to each other, and the promises of the groups rest on that.
     bool shared = false;
+    /// Each node has a replica of each; more than one only if `shared`.
+    std::size_t groups = 1;
   };
 
   Cluster(const Options& options, Sink sink);
 
   Duration now() const { return now_; }
   std::size_t size() const { return nodes_.size(); }
+  std::size_t groups() const { return groups_; }
   StoryNode& node(NodeId id) { return nodes_.at(id); }
   const StoryNode& node(NodeId id) const { return nodes_.at(id); }
+  StoryReplica& replica(Replica id) { return node(id.node).of(id.group); }
+  const StoryReplica& replica(Replica id) const { return node(id.node).of(id.group); }
   bool knows(NodeId id) const { return nodes_.count(id) != 0; }
   const std::deque<Flight>& flights() const { return flights_; }
   const std::map<std::uint64_t, StoryRead>& reads() const { return reads_; }
-  /// What no run may show, if this one did: two valid leases at one instant, two leaders of a term.
+  /// What no run may show, if this one did: two valid leases of a group at one instant, or two
+  /// leaders of a term.
   const std::string& violation() const { return violation_; }
 
   // ---- Before anything has happened: a history to start from ----
 
-  /// The node has this log (a term for each entry), is in `term` and has heard from no node since.
-  void preset(NodeId id, Term term, const std::vector<Term>& log);
+  /// The replica has this log (a term for each entry), is in `term` and has heard from no node
+  /// since.
+  void preset(Replica id, Term term, const std::vector<Term>& log);
   /// A node whose log has an entry of this one, but not all entries before it, which Raft excludes
   /// (the paper's Log Matching, section 5.3); kNobody if there is none.
-  NodeId contradicted(NodeId id, const std::vector<Term>& log) const;
+  NodeId contradicted(Replica id, const std::vector<Term>& log) const;
 
   // ---- Time ----
 
@@ -124,9 +160,9 @@ class Cluster {
   void run(Duration span);
   /// Moves to the next whole 10 ms at which `id` may start an election, and lets only its timer
   /// fall. False: it leads, is down, or cannot campaign.
-  bool campaign(NodeId id);
-  /// Of the group, and the ends of what the processes have promised. No beat begins.
-  void tick(NodeId id);
+  bool campaign(Replica id);
+  /// Of the replica, and the ends of what its process has promised. No beat begins.
+  void tick(Replica id);
   /// Begins a beat. False: it is not due before beat_due(), or the node has no peer.
   bool beat(NodeId id);
   /// In true time. No value: the nodes share no promises.
@@ -141,7 +177,7 @@ class Cluster {
   bool again(std::uint64_t number);
   /// Delivers everything and what follows from it, without time passing.
   void settle();
-  void forge(NodeId from, NodeId to, raft::Message message);
+  void forge(Replica from, NodeId to, raft::Message message);
   void cut(NodeId from, NodeId to);
   void join(NodeId from, NodeId to);
   bool is_cut(NodeId from, NodeId to) const { return cut_.count({from, to}) != 0; }
@@ -149,17 +185,17 @@ class Cluster {
   /// Entries that one append carries at most.
   void set_entries_max(std::size_t entries) { entries_max_ = entries; }
 
-  // ---- Nodes ----
+  // ---- Nodes, and their replicas ----
 
-  std::optional<raft::LogId> propose(NodeId id, std::vector<std::string> payloads);
-  std::uint64_t read(NodeId id, raft::ReadMode mode);
+  std::optional<raft::LogId> propose(Replica id, std::vector<std::string> payloads);
+  std::uint64_t read(Replica id, raft::ReadMode mode);
   /// Transfers the leadership to `to`.
-  std::optional<raft::TransferRefused> transfer(NodeId id, NodeId to);
+  std::optional<raft::TransferRefused> transfer(Replica id, NodeId to);
   /// Changes the settings of the group, at its leader.
-  std::variant<raft::LogId, raft::SettingsRefused> change_settings(NodeId id,
+  std::variant<raft::LogId, raft::SettingsRefused> change_settings(Replica id,
                                                                    const raft::SettingsEdit& edit);
   /// How far the clocks of this node may be off: the larger of its own bound and of what the group
-  /// has agreed on, if it has.
+  /// has agreed on, if it has. Of several groups that with the smallest bound counts.
   std::int64_t drift_ppm_max(NodeId id) const;
   void crash(NodeId id);
   /// `id` learns that the process `ended` of `peer`, and all before it, have ended. Asserts that
@@ -169,7 +205,8 @@ class Cluster {
   raft::Incarnation ended(NodeId id) const;
   void restart(NodeId id);
   void pause(NodeId id);
-  /// Handles what has arrived in the meantime; with `read_first`, a client's read comes first.
+  /// Handles what has arrived in the meantime; with `read_first`, a client's read in the first
+  /// group comes first.
   void resume(NodeId id, bool read_first);
   void stall(NodeId id);
   void sync(NodeId id);
@@ -177,37 +214,42 @@ class Cluster {
 
  private:
   void start(StoryNode& node);
+  void make_cores(StoryNode& node);
   void step(StoryNode& node, const Flight& flight);
   void drain(StoryNode& node);
-  void act(StoryNode& node, raft::Ready& ready);
-  void fill(StoryNode& node, const raft::AppendIntent& intent);
-  void persist(StoryNode& node);
-  void send(StoryNode& node, NodeId to, Flight::Message message);
+  void act(StoryNode& node, StoryReplica& replica, raft::Ready& ready);
+  void answered(const StoryReplica& replica, const raft::ReadAnswer& answer);
+  void fill(StoryNode& node, StoryReplica& replica, const raft::AppendIntent& intent);
+  void persist(StoryNode& node, StoryReplica& replica);
+  /// `group`: zero for a message between the processes.
+  void send(StoryNode& node, NodeId to, Flight::Message message, GroupId group);
   void take(std::size_t position, bool lost);
   Duration next_timer() const;
 
   // cluster_promises.cc
   void start_promises(StoryNode& node);
   bool carry_out_promises(StoryNode& node);
-  void wake(StoryNode& node, const raft::ProcessReady& ready);
+  void wake(const StoryNode& node, StoryReplica& replica, const raft::ProcessReady& ready);
   void persist_supports(StoryNode& node);
   void step_promises(StoryNode& node, const raft::Peer& from, const Flight& flight);
-  bool wait_for_support(StoryNode& node);
+  bool wait_for_support(StoryNode& node, const StoryReplica& replica);
   static raft::PromiseInstant due(const StoryNode& node);
   void let_timers_fall(StoryNode& node);
 
   void check();
-  bool leads(NodeId id, Term term);
+  void check_leases(GroupId group);
+  bool leads(Replica id, Term term);
   Record record(Kind kind, NodeId id) const;
+  Record record(Kind kind, Replica id) const;
 
   Duration now_{0};
   Duration delay_;
   std::size_t entries_max_ = 1000;
   bool shared_;
+  std::size_t groups_;
   Sink sink_;
   raft::Membership membership_;
   std::map<NodeId, StoryNode> nodes_;
-  std::map<NodeId, CoreWatch> watches_;
   std::set<std::pair<NodeId, NodeId>> cut_;
   std::deque<Flight> flights_;
   std::map<std::uint64_t, Flight> past_;
@@ -216,9 +258,9 @@ class Cluster {
   std::uint64_t next_read_ = 1;
   std::string violation_;
   /// The leader of each term, by election or by a forged append.
-  std::map<Term, NodeId> leaders_;
-  /// The highest term of the preset entries: later leaders have higher terms.
-  Term preset_term_;
+  std::map<std::pair<GroupId, Term>, NodeId> leaders_;
+  /// The highest term of the preset entries of each group: later leaders have higher terms.
+  std::map<GroupId, Term> preset_terms_;
 };
 
 }  // namespace leasehold::story

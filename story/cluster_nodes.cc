@@ -7,35 +7,35 @@
 
 namespace leasehold::story {
 
-std::optional<raft::LogId> Cluster::propose(NodeId id, std::vector<std::string> payloads) {
-  StoryNode& node = this->node(id);
+std::optional<raft::LogId> Cluster::propose(Replica id, std::vector<std::string> payloads) {
+  StoryNode& node = this->node(id.node);
   std::vector<Bytes> bytes;
   bytes.reserve(payloads.size());
   for (std::string& payload : payloads) bytes.push_back(Bytes(std::move(payload)));
-  const auto at = node.core->propose(node.clock.at(now_), std::move(bytes));
+  const auto at = replica(id).core->propose(node.clock.at(now_), std::move(bytes));
   drain(node);
   return at;
 }
 
-std::uint64_t Cluster::read(NodeId id, raft::ReadMode mode) {
-  StoryNode& node = this->node(id);
+std::uint64_t Cluster::read(Replica id, raft::ReadMode mode) {
+  StoryNode& node = this->node(id.node);
   const std::uint64_t number = next_read_++;
   StoryRead read;
-  read.node = id;
+  read.node = id.node;
   read.mode = mode;
   reads_[number] = read;
   Record asked = record(Kind::asked, id);
   asked.number = number;
   asked.what = mode == raft::ReadMode::lease ? "lease" : "quorum";
   tell(asked);
-  node.core->read_index(node.clock.at(now_), number, mode);
+  replica(id).core->read_index(node.clock.at(now_), number, mode);
   drain(node);
   return number;
 }
 
-std::optional<raft::TransferRefused> Cluster::transfer(NodeId id, NodeId to) {
-  StoryNode& node = this->node(id);
-  const auto refused = node.core->transfer(node.clock.at(now_), to);
+std::optional<raft::TransferRefused> Cluster::transfer(Replica id, NodeId to) {
+  StoryNode& node = this->node(id.node);
+  const auto refused = replica(id).core->transfer(node.clock.at(now_), to);
   drain(node);
   return refused;
 }
@@ -44,13 +44,15 @@ void Cluster::crash(NodeId id) {
   StoryNode& node = this->node(id);
   node.up = false;
   node.paused = false;
-  node.unsynced.clear();
-  node.held.clear();
   node.unsynced_supports.clear();
   node.inbox.clear();
-  node.log = node.disk_log;
-  node.view = raft::LeaseState{};
-  watches_.at(id).crashed();
+  for (StoryReplica& replica : node.replicas) {
+    replica.unsynced.clear();
+    replica.held.clear();
+    replica.log = replica.disk_log;
+    replica.view = raft::LeaseState{};
+    replica.watch.crashed();
+  }
   tell(record(Kind::crash, id));
 }
 
@@ -71,7 +73,7 @@ void Cluster::resume(NodeId id, bool read_first) {
   StoryNode& node = this->node(id);
   node.paused = false;
   tell(record(Kind::resume, id));
-  if (read_first) read(id, raft::ReadMode::lease);
+  if (read_first) read({id, kFirstGroup}, raft::ReadMode::lease);
   while (!node.inbox.empty()) {
     const Flight flight = std::move(node.inbox.front());
     node.inbox.pop_front();
@@ -92,7 +94,7 @@ void Cluster::sync(NodeId id) {
   Record synced = record(Kind::disk, id);
   synced.what = "continues";
   tell(synced);
-  persist(node);
+  for (StoryReplica& replica : node.replicas) persist(node, replica);
   persist_supports(node);
   drain(node);
 }
@@ -111,7 +113,7 @@ void Cluster::notice(NodeId id, NodeId peer, raft::Incarnation ended) {
   tell(told);
   const raft::Peer process{peer, this->node(peer).options.uuid, {ended, 0}};
   if (node.promises) node.promises->ended(node.clock.at(now_), process);
-  node.core->ended(node.clock.at(now_), process);
+  for (StoryReplica& replica : node.replicas) replica.core->ended(node.clock.at(now_), process);
   drain(node);
 }
 

@@ -1,4 +1,4 @@
-// The promises between the processes of a Cluster, on which those of its group rest.
+// The promises between the processes of a Cluster, on which those of its groups rest.
 
 #include <leasehold/story/cluster.h>
 
@@ -13,18 +13,19 @@ constexpr int kLongestPromise = 10;
 
 }  // namespace
 
-raft::HolderInstant StoryNode::shown_end() const {
+raft::HolderInstant StoryNode::shown_end(const StoryReplica& replica) const {
+  const raft::LeaseState& view = replica.view;
   if (view.lease_class == raft::kNoClass) return view.end;
   return std::max(view.end, promises->lease_class(view.lease_class).end);
 }
 
-/// Before the core of the same process.
+/// Before the cores of the same process.
 void Cluster::start_promises(StoryNode& node) {
   raft::ProcessOptions options;
   options.self = {node.id, node.options.uuid, {node.options.incarnation, 0}};
   options.timing = node.options.timing;
   options.longest_promise = node.options.timing.lease * kLongestPromise;
-  node.core.reset();
+  for (StoryReplica& replica : node.replicas) replica.core.reset();
   const raft::Now now = node.clock.at(now_);
   node.promises.emplace(options, node.disk_supports, now);
   node.options.shared = &*node.promises;
@@ -41,10 +42,14 @@ bool Cluster::carry_out_promises(StoryNode& node) {
   raft::ProcessReady ready;
   node.promises->take_ready(ready);
   // Nothing else shows that a beat has moved the end of a lease or of a promise.
-  watches_.at(node.id).observe(now_, *node.core, node.clock);
-  for (const raft::ProcessReady::Beat& beat : ready.beats) send(node, beat.to, beat.message);
+  for (StoryReplica& replica : node.replicas) {
+    replica.watch.observe(now_, *replica.core, node.clock);
+  }
+  for (const raft::ProcessReady::Beat& beat : ready.beats) {
+    send(node, beat.to, beat.message, GroupId());
+  }
   for (const raft::ProcessReady::Reply& reply : ready.replies) {
-    send(node, reply.to, reply.message);
+    send(node, reply.to, reply.message, GroupId());
   }
   const bool remembers = !ready.remember.empty();
   if (remembers) {
@@ -54,25 +59,27 @@ bool Cluster::carry_out_promises(StoryNode& node) {
     if (!node.disk_stalled) persist_supports(node);
   }
   for (const raft::ProcessReady::Released& released : ready.released) {
-    watches_.at(node.id).release_arrives();
-    node.core->released(node.clock.at(now_), released.holder, released.term);
+    StoryReplica& replica = node.of(released.group);
+    replica.watch.release_arrives();
+    replica.core->released(node.clock.at(now_), released.holder, released.term);
   }
-  wake(node, ready);
+  for (StoryReplica& replica : node.replicas) wake(node, replica, ready);
   return remembers || !ready.released.empty() || ready.acknowledged ||
          !ready.lapsed_classes.empty() || !ready.lapsed_supports.empty();
 }
 
 /// The core has to look, if what has changed concerns it.
-void Cluster::wake(StoryNode& node, const raft::ProcessReady& ready) {
+void Cluster::wake(const StoryNode& node, StoryReplica& replica, const raft::ProcessReady& ready) {
+  raft::Core& core = *replica.core;
   const auto among = [](const auto& all, const auto& one) {
     return std::find(all.begin(), all.end(), one) != all.end();
   };
-  const bool leads = node.core->role() == raft::Role::leader;
-  const bool hears = leads && ready.acknowledged && (ready.returned || !node.core->at_rest());
-  const bool lapses = among(ready.lapsed_classes, node.core->lease_class());
-  const raft::Uuid* const holder = node.core->bound_to();
+  const bool leads = core.role() == raft::Role::leader;
+  const bool hears = leads && ready.acknowledged && (ready.returned || !core.at_rest());
+  const bool lapses = among(ready.lapsed_classes, core.lease_class());
+  const raft::Uuid* const holder = core.bound_to();
   const bool unsupported = holder != nullptr && among(ready.lapsed_supports, *holder);
-  if (hears || lapses || unsupported) node.core->promises_moved(node.clock.at(now_));
+  if (hears || lapses || unsupported) core.promises_moved(node.clock.at(now_));
 }
 
 void Cluster::persist_supports(StoryNode& node) {
@@ -114,11 +121,15 @@ std::optional<Duration> Cluster::beat_due(NodeId id) const {
   return node.clock.of(node.beat_due);
 }
 
-/// When a timer of the node falls, of its process or of the group.
+/// When a timer of the node falls, of its process or of a group.
 raft::PromiseInstant Cluster::due(const StoryNode& node) {
-  if (node.core->awaits_place()) return raft::PromiseInstant::earliest();
-  const raft::PromiseInstant due = node.core->next_deadline();
-  return node.promises ? std::min(due, node.promises->next_deadline()) : due;
+  raft::PromiseInstant due =
+      node.promises ? node.promises->next_deadline() : raft::PromiseInstant::never();
+  for (const StoryReplica& replica : node.replicas) {
+    if (replica.core->awaits_place()) return raft::PromiseInstant::earliest();
+    due = std::min(due, replica.core->next_deadline());
+  }
+  return due;
 }
 
 void Cluster::let_timers_fall(StoryNode& node) {
@@ -130,14 +141,17 @@ void Cluster::let_timers_fall(StoryNode& node) {
     node.promises->look(now);
     drain(node);
   }
-  if (node.core->awaits_place() || now.promise >= node.core->next_deadline()) tick(node.id);
+  for (const StoryReplica& replica : node.replicas) {
+    const raft::Core& core = *replica.core;
+    if (core.awaits_place() || now.promise >= core.next_deadline()) tick(replica.id);
+  }
 }
 
 /// A follower has no timer while the promise rests on a support that lasts. Moves to the end of
 /// one. False: the node has a timer, or supports nobody.
-bool Cluster::wait_for_support(StoryNode& node) {
-  if (!node.promises || node.core->awaits_place()) return false;
-  if (node.core->next_deadline() != raft::PromiseInstant::never()) return false;
+bool Cluster::wait_for_support(StoryNode& node, const StoryReplica& replica) {
+  if (!node.promises || replica.core->awaits_place()) return false;
+  if (replica.core->next_deadline() != raft::PromiseInstant::never()) return false;
   const raft::PromiseInstant end = node.promises->next_end();
   if (end == raft::PromiseInstant::never()) return false;
   now_ = std::max(now_, node.clock.of(end));

@@ -7,13 +7,13 @@
 namespace leasehold::story {
 
 std::variant<raft::LogId, raft::SettingsRefused> Cluster::change_settings(
-    NodeId id, const raft::SettingsEdit& edit) {
-  StoryNode& node = this->node(id);
+    Replica id, const raft::SettingsEdit& edit) {
+  StoryNode& node = this->node(id.node);
+  raft::Core& core = *replica(id).core;
   raft::GroupSettings newest;
-  newest.timing = node.core->timing();
-  const raft::GroupSettings wanted =
-      edit.applied_to(node.core->membership().settings.value_or(newest));
-  const auto answer = node.core->change_settings(node.clock.at(now_), wanted);
+  newest.timing = core.timing();
+  const raft::GroupSettings wanted = edit.applied_to(core.membership().settings.value_or(newest));
+  const auto answer = core.change_settings(node.clock.at(now_), wanted);
   drain(node);
   return answer;
 }
@@ -22,9 +22,11 @@ std::variant<raft::LogId, raft::SettingsRefused> Cluster::change_settings(
 std::int64_t Cluster::drift_ppm_max(NodeId id) const {
   std::optional<std::int64_t> agreed;
   for (const auto& [any, node] : nodes_) {
-    const auto& settings = node.core->membership().settings;
-    const std::int64_t here = settings ? settings->timing.max_clock_drift_ppm : 0;
-    agreed = std::min(agreed.value_or(here), here);
+    for (const StoryReplica& replica : node.replicas) {
+      const auto& settings = replica.core->membership().settings;
+      const std::int64_t here = settings ? settings->timing.max_clock_drift_ppm : 0;
+      agreed = std::min(agreed.value_or(here), here);
+    }
   }
   return std::max(node(id).options.timing.max_clock_drift_ppm, agreed.value_or(0));
 }

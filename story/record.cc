@@ -448,8 +448,15 @@ Record record_of(Duration at, Kind kind, NodeId node, NodeId peer,
   return between_processes(at, kind, node, peer, reply);
 }
 
-std::string node_name(NodeId node) {
-  return fmt::format("node {}", node.value());
+std::string node_name(NodeId node, GroupId group) {
+  return "node " + short_name(node, group);
+}
+
+std::string short_name(NodeId node, GroupId group) {
+  constexpr std::uint64_t kLetters = 26;
+  if (group.value() < 2) return std::to_string(node.value());
+  if (group.value() > kLetters) return fmt::format("{} of group {}", node.value(), group.value());
+  return fmt::format("{}{}", node.value(), static_cast<char>('a' + group.value() - 1));
 }
 
 std::string format_time(Duration time) {

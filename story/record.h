@@ -18,6 +18,7 @@
 namespace leasehold::story {
 
 using raft::Duration;
+using raft::GroupId;
 using raft::Index;
 using raft::NodeId;
 using raft::Round;
@@ -73,6 +74,9 @@ struct Record {
   Kind kind = Kind::mark;
   NodeId node;  ///< where; kNobody: everywhere
   NodeId peer;
+  /// Of the replicas of node and peer, from the second group on. Zero: those of the first one, or
+  /// no group is concerned.
+  GroupId group;
   Term term;
   Round round;
   Index index;
@@ -113,8 +117,10 @@ std::string message_text(const raft::ProcessBeatReply& reply);
 std::string epoch_text(const lease::Epoch& epoch);
 const char* role_name(raft::Role role);
 
-/// "node 3".
-std::string node_name(NodeId node);
+/// "node 3", and "node 3b" for its replica of the second group.
+std::string node_name(NodeId node, GroupId group = GroupId());
+/// "3", "3b".
+std::string short_name(NodeId node, GroupId group = GroupId());
 
 /// "12.5ms": milliseconds with at most three digits behind the point, rounded down.
 std::string format_time(Duration time);

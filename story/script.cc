@@ -20,9 +20,11 @@ constexpr Duration kRunSlice = std::chrono::seconds(1);
 
 const std::vector<Script::Command>& Script::commands() {
   static const std::vector<Command> kCommands = {
-      {"nodes", "N [shared] [lease=T heartbeat=T election=T rtt=T margin=T drift=P delay=T seed=N]",
+      {"nodes",
+       "N [shared] [lease=T heartbeat=T election=T rtt=T margin=T drift=P delay=T seed=N groups=N]",
        "start N nodes (1 to 9) at time 0; delay is a message's way; `shared`: their processes "
-       "promise to each other by beats, and the promises of the group rest on that",
+       "promise to each other by beats, and the promises of 1 to 3 groups rest on that; 2b is the "
+       "replica of node 2 in the second group, and 2 that in the first one, or the node",
        &Script::nodes, false},
       {"preset", "NODE term=T [log=T,T,...]",
        "before anything happens: a node's term, and its log as the terms of its entries",
@@ -150,9 +152,9 @@ Result<void> Script::nodes(const Words& words) {
     return wrong(fmt::format("1 to {} nodes", Cluster::kNodesMax));
   }
   const bool shared = words.size() > 2 && words[2] == "shared";
-  const auto given =
-      settings(words, shared ? 3 : 2,
-               {"lease", "heartbeat", "election", "rtt", "margin", "drift", "delay", "seed"});
+  const auto given = settings(
+      words, shared ? 3 : 2,
+      {"lease", "heartbeat", "election", "rtt", "margin", "drift", "delay", "seed", "groups"});
   if (!given) return given.error();
   Cluster::Options options;
   options.nodes = static_cast<std::size_t>(count.value());
@@ -176,10 +178,19 @@ Result<void> Script::nodes(const Words& words) {
       }
       options.timing.max_clock_drift_ppm = *rate;
     } else {
-      const auto seed = number(setting.second);
-      if (!seed) return seed.error();
-      options.seed = seed.value();
+      const auto value = number(setting.second);
+      if (!value) return value.error();
+      if (setting.first == "seed") options.seed = value.value();
+      if (setting.first == "groups") options.groups = static_cast<std::size_t>(value.value());
     }
+  }
+  if (options.groups < 1 || options.groups > Cluster::kGroupsMax) {
+    return wrong(fmt::format("1 to {} groups", Cluster::kGroupsMax));
+  }
+  if (options.groups > 1 && !shared) {
+    return wrong(
+        "groups of nodes that share no promises know nothing of each other; allowed: "
+        "`nodes N shared groups=2`");
   }
   if (const auto valid = options.timing.validate(); !valid) return valid.error();
   silent_ = true;
@@ -195,7 +206,7 @@ Result<void> Script::nodes(const Words& words) {
 
 Result<void> Script::preset(const Words& words) {
   if (words.size() < 3) return wrong("a node and its term, please");
-  const auto id = running(words[1]);
+  const auto id = running_replica(words[1]);
   if (!id) return id.error();
   const auto given = settings(words, 2, {"term", "log"});
   if (!given) return given.error();
@@ -225,9 +236,9 @@ Result<void> Script::preset(const Words& words) {
   }
   if (const NodeId other = cluster_->contradicted(id.value(), log); other != raft::kNobody) {
     return wrong(
-        fmt::format("node {} has an entry of this log, but another one before it: Raft makes "
+        fmt::format("{} has an entry of this log, but another one before it: Raft makes "
                     "no such logs",
-                    other.value()));
+                    node_name(other, id.value().group)));
   }
   silent_ = true;
   cluster_->preset(id.value(), term, log);
@@ -270,7 +281,7 @@ Result<void> Script::let_run(const Words& given) {
 
 Result<void> Script::campaign(const Words& words) {
   if (words.size() != 2) return wrong("which node?");
-  const auto id = running(words[1]);
+  const auto id = running_replica(words[1]);
   if (!id) return id.error();
   if (!cluster_->campaign(id.value())) {
     return wrong(fmt::format("node {} leads or may not campaign", words[1]));
@@ -280,7 +291,7 @@ Result<void> Script::campaign(const Words& words) {
 
 Result<void> Script::tick(const Words& words) {
   if (words.size() != 2) return wrong("which node?");
-  const auto id = running(words[1]);
+  const auto id = running_replica(words[1]);
   if (!id) return id.error();
   cluster_->tick(id.value());
   return {};
@@ -348,7 +359,7 @@ Result<void> Script::drift(const Words& given) {
 
 Result<void> Script::propose(const Words& words) {
   if (words.size() < 3) return wrong("which node, and what?");
-  const auto id = running(words[1]);
+  const auto id = running_replica(words[1]);
   if (!id) return id.error();
   const auto at = cluster_->propose(id.value(), Words(words.begin() + 2, words.end()));
   if (!at) print(fmt::format("node {} refuses: it does not lead", words[1]));
@@ -359,7 +370,7 @@ Result<void> Script::read(const Words& words) {
   if (words.size() != 3 || (words[2] != "lease" && words[2] != "quorum")) {
     return wrong("which node, and how: lease or quorum?");
   }
-  const auto id = running(words[1]);
+  const auto id = running_replica(words[1]);
   if (!id) return id.error();
   const auto mode = words[2] == "lease" ? raft::ReadMode::lease : raft::ReadMode::quorum;
   const std::uint64_t number = cluster_->read(id.value(), mode);
@@ -414,8 +425,10 @@ Result<void> Script::cut(const Words& words) {
     if (both && word.find('-') != std::string::npos) word.replace(word.find('-'), 1, "->");
     const auto ends = link(word);
     if (!ends) return wrong(ends.error().message + " or, for both directions, 1-2");
-    cluster_->cut(ends.value().first, ends.value().second);
-    if (both) cluster_->cut(ends.value().second, ends.value().first);
+    const auto& [from, to] = ends.value();
+    if (from.group != kFirstGroup) return wrong("a link is of all groups; allowed: 1->2, 1-2");
+    cluster_->cut(from.node, to.node);
+    if (both) cluster_->cut(to.node, from.node);
   }
   return {};
 }

@@ -48,13 +48,17 @@ class Script {
   static Error wrong(const std::string& what);
   Result<NodeId> node(const std::string& word) const;
   Result<NodeId> running(const std::string& word) const;
-  Result<std::vector<NodeId>> node_or_all(const Words& words, std::size_t at) const;
+  /// "2" or "2b".
+  Result<Replica> replica(const std::string& word) const;
+  Result<Replica> running_replica(const std::string& word) const;
+  Result<std::vector<Replica>> replica_or_all(const Words& words, std::size_t at) const;
   static Result<Duration> time(const std::string& word);
   static Result<std::uint64_t> number(const std::string& word);
   /// "name=value" of `words` from `first` on; refuses names that are not in `allowed`.
   static Result<std::map<std::string, std::string>> settings(
       const Words& words, std::size_t first, const std::vector<std::string>& allowed);
-  Result<std::pair<NodeId, NodeId>> link(const std::string& word) const;
+  /// Between two replicas of one group.
+  Result<std::pair<Replica, Replica>> link(const std::string& word) const;
   Result<std::vector<std::uint64_t>> matching(const Words& words) const;
   /// Takes a trailing `full` or `brief` away.
   Detail detail(Words& words, Detail otherwise) const;
@@ -93,16 +97,16 @@ class Script {
   Done resume(const Words& words);
   Done disk(const Words& words);
   Done forge(const Words& words);
-  Done sound_append(NodeId from, NodeId to, const raft::AppendRequest& m) const;
+  Done sound_append(NodeId from, Replica to, const raft::AppendRequest& m) const;
 
   // script_show.cc
   Done show(const Words& words);
   Done expect(const Words& words);
-  std::string state_of(const StoryNode& node) const;
-  std::string log_of(const StoryNode& node) const;
-  std::string lease_of(const StoryNode& node) const;
-  std::string promise_of(const StoryNode& node) const;
-  std::string timer_of(const StoryNode& node) const;
+  std::string state_of(Replica id) const;
+  std::string log_of(Replica id) const;
+  std::string lease_of(Replica id) const;
+  std::string promise_of(Replica id) const;
+  std::string timer_of(Replica id) const;
   Result<std::string> fact(const Words& words) const;
 
   std::string title_;

@@ -46,11 +46,14 @@ Result<void> Script::notice(const Words& words) {
 
 Result<void> Script::transfer(const Words& words) {
   if (words.size() != 3) return wrong("which node, and to which one?");
-  const auto id = running(words[1]);
+  const auto id = running_replica(words[1]);
   if (!id) return id.error();
-  const auto to = node(words[2]);
+  const auto to = replica(words[2]);
   if (!to) return to.error();
-  if (const auto refused = cluster_->transfer(id.value(), to.value())) {
+  if (to.value().group != id.value().group) {
+    return wrong(fmt::format("{} is of another group than {}", words[2], words[1]));
+  }
+  if (const auto refused = cluster_->transfer(id.value(), to.value().node)) {
     print(fmt::format("node {} refuses: {}", words[1], raft::text_of(*refused)));
   }
   return {};
@@ -122,7 +125,7 @@ Result<void> Script::clocks_keep(NodeId id, std::int64_t most) const {
 
 Result<void> Script::change_settings(const Words& words) {
   if (words.size() < 3) return wrong("which node, and what?");
-  const auto id = running(words[1]);
+  const auto id = running_replica(words[1]);
   if (!id) return id.error();
   const auto given =
       settings(words, 2, {"lease", "heartbeat", "election", "rtt", "margin", "drift", "reads"});
@@ -173,15 +176,14 @@ Result<void> Script::disk(const Words& words) {
 }
 
 // Raft's own rules make these impossible; a core that receives one stops with an assertion.
-Result<void> Script::sound_append(NodeId from, NodeId to, const raft::AppendRequest& m) const {
-  const StoryNode& node = cluster_->node(to);
+Result<void> Script::sound_append(NodeId from, Replica to, const raft::AppendRequest& m) const {
   if (m.term == Term()) return wrong("term 0 has no leader; allowed: a term from 1 on");
-  if (!node.up) return {};
-  const raft::Core& core = *node.core;
+  if (!cluster_->node(to.node).up) return {};
+  const raft::Core& core = *cluster_->replica(to).core;
   Index committed;
   for (std::uint64_t i = 1; i <= cluster_->size(); ++i) {
-    const StoryNode& other_node = cluster_->node(NodeId(i));
-    if (other_node.up) committed = std::max(committed, other_node.core->commit_index());
+    const StoryReplica& other = cluster_->replica({NodeId(i), to.group});
+    if (cluster_->node(NodeId(i)).up) committed = std::max(committed, other.core->commit_index());
   }
   if (m.commit > committed) {
     return wrong(fmt::format("nobody has committed index {}", m.commit.value()));
@@ -193,9 +195,9 @@ Result<void> Script::sound_append(NodeId from, NodeId to, const raft::AppendRequ
   }
   if (m.prev.index <= core.commit_index() && !core.log().matches(m.prev)) {
     return wrong(
-        fmt::format("node {} has committed another entry there; last_term and last_index "
+        fmt::format("{} has committed another entry there; last_term and last_index "
                     "name the entry before the heartbeat",
-                    to.value()));
+                    to.name()));
   }
   return {};
 }
@@ -220,7 +222,9 @@ Result<void> Script::forge(const Words& words) {
     if (!value) return value.error();
     values[setting.first] = value.value();
   }
-  Duration lease = cluster_->node(ends.value().first).options.timing.lease;
+  const auto& [from, to] = ends.value();
+  const lease::Timing& timing = cluster_->node(from.node).options.timing;
+  Duration lease = timing.lease;
   if (given.value().count("lease") != 0) {
     const auto value = time(given.value().at("lease"));
     if (!value) return value.error();
@@ -239,11 +243,9 @@ Result<void> Script::forge(const Words& words) {
     m.prev = last;
     m.round = Round(values["round"]);
     m.lease = lease;
-    m.drift_ppm = cluster_->node(ends.value().first).options.timing.max_clock_drift_ppm;
+    m.drift_ppm = timing.max_clock_drift_ppm;
     m.commit = Index(values["commit"]);
-    if (const Done sound = sound_append(ends.value().first, ends.value().second, m); !sound) {
-      return sound;
-    }
+    if (const Done sound = sound_append(from.node, to, m); !sound) return sound;
     message = m;
   } else if (words[2] == "append_reply") {
     raft::AppendReply m;
@@ -258,7 +260,7 @@ Result<void> Script::forge(const Words& words) {
     return wrong(fmt::format("`{}` cannot be forged; allowed: vote, pre_vote, append, append_reply",
                              words[2]));
   }
-  cluster_->forge(ends.value().first, ends.value().second, message);
+  cluster_->forge(from, to.node, message);
   return {};
 }
 

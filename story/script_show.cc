@@ -15,30 +15,33 @@ std::string join_from(const Script::Words& words, std::size_t from) {
   return text;
 }
 
-std::string vote_of(const raft::HardState& state) {
+std::string vote_of(const raft::HardState& state, GroupId group) {
   if (state.voted_for == raft::kNobody) return "none";
-  return fmt::format("{}{}", state.voted_for.value(),
+  return fmt::format("{}{}", short_name(state.voted_for, group),
                      state.vote_committed ? " committed" : " uncommitted");
 }
 
 }  // namespace
 
-std::string Script::state_of(const StoryNode& node) const {
+std::string Script::state_of(Replica id) const {
+  const StoryNode& node = cluster_->node(id.node);
   if (!node.up) return "down";
-  const raft::Core& core = *node.core;
+  const raft::Core& core = *node.of(id.group).core;
   const std::string text =
       raft::Term() == core.term() && core.role() == raft::Role::follower
           ? "follower, no term yet"
           : fmt::format("{}, term {}", role_name(core.role()), core.term().value());
-  return fmt::format("{}, vote {}, commit {}{}", text, vote_of(core.hard_state()),
+  return fmt::format("{}, vote {}, commit {}{}", text, vote_of(core.hard_state(), id.group),
                      core.commit_index().value(), node.paused ? ", paused" : "");
 }
 
-std::string Script::log_of(const StoryNode& node) const {
-  const std::uint64_t commit = node.up ? node.core->commit_index().value() : 0;
-  if (node.log.empty()) return "empty";
+std::string Script::log_of(Replica id) const {
+  const StoryReplica& replica = cluster_->replica(id);
+  const bool up = cluster_->node(id.node).up;
+  const std::uint64_t commit = up ? replica.core->commit_index().value() : 0;
+  if (replica.log.empty()) return "empty";
   std::string text;
-  for (const raft::Entry& entry : node.log) {
+  for (const raft::Entry& entry : replica.log) {
     if (!text.empty()) text += " ";
     text += std::to_string(entry.id.term.value());
     if (entry.kind == raft::EntryKind::empty) text += ":-";
@@ -48,44 +51,52 @@ std::string Script::log_of(const StoryNode& node) const {
   return text;
 }
 
-std::string Script::lease_of(const StoryNode& node) const {
-  if (!node.up || node.shown_end() == raft::HolderInstant::earliest()) return "none";
-  const Duration until = node.clock.of(node.shown_end());
-  const bool valid = node.clock.at(cluster_->now()).holder < node.shown_end();
+std::string Script::lease_of(Replica id) const {
+  const StoryNode& node = cluster_->node(id.node);
+  const StoryReplica& replica = node.of(id.group);
+  const raft::HolderInstant end = node.shown_end(replica);
+  if (!node.up || end == raft::HolderInstant::earliest()) return "none";
+  const Duration until = node.clock.of(end);
+  const bool valid = node.clock.at(cluster_->now()).holder < end;
   return (valid ? "until " : "ended at ") + format_time(until) +
-         (node.core->at_rest() ? ", at rest" : "");
+         (replica.core->at_rest() ? ", at rest" : "");
 }
 
-std::string Script::promise_of(const StoryNode& node) const {
+std::string Script::promise_of(Replica id) const {
+  const StoryNode& node = cluster_->node(id.node);
+  const StoryReplica& replica = node.of(id.group);
+  const raft::Core& core = *replica.core;
   const raft::StoredPromise& promise =
-      node.up ? node.core->hard_state().promise : node.disk_hard_state.promise;
+      node.up ? core.hard_state().promise : replica.disk_hard_state.promise;
   if (promise.holder == raft::kNobody) return "none";
   const std::string text =
-      fmt::format("to {}, term {}", node_name(promise.holder), promise.term.value());
+      fmt::format("to {}, term {}", node_name(promise.holder, id.group), promise.term.value());
   if (!node.up) return fmt::format("{}, {} on disk", text, format_time(promise.duration));
   const raft::PromiseInstant now = node.clock.at(cluster_->now()).promise;
   const auto lasts = [&](raft::PromiseInstant until) {
     return fmt::format("{} {}", now < until ? "until" : "ended at",
                        format_time(node.clock.of(until)));
   };
-  std::string shown = fmt::format("{}, {}, remembers {}", text, lasts(node.core->promise().until()),
+  std::string shown = fmt::format("{}, {}, remembers {}", text, lasts(core.promise().until()),
                                   format_time(promise.duration));
-  if (const raft::Uuid* const holder = node.core->bound_to(); holder != nullptr) {
+  if (const raft::Uuid* const holder = core.bound_to(); holder != nullptr) {
     const lease::Support& support = *node.promises->support_of(*holder);
     // Bound at an epoch that is over.
-    if (support.live(now) && node.core->promise_until() < support.until()) return shown;
+    if (support.live(now) && core.promise_until() < support.until()) return shown;
     shown += fmt::format("; rests on the process of {}, epoch {}, {}", node_name(promise.holder),
                          epoch_text(support.epoch()), lasts(support.until()));
   }
   return shown;
 }
 
-std::string Script::timer_of(const StoryNode& node) const {
+std::string Script::timer_of(Replica id) const {
+  const StoryNode& node = cluster_->node(id.node);
   if (!node.up) return "down";
-  const raft::PromiseInstant due = node.core->next_deadline();
+  const raft::Core& core = *node.of(id.group).core;
+  const raft::PromiseInstant due = core.next_deadline();
   if (due == raft::PromiseInstant::never()) return "none";
   const char* what =
-      node.core->role() == raft::Role::leader ? "next round or end at " : "own election at ";
+      core.role() == raft::Role::leader ? "next round or end at " : "own election at ";
   return what + format_time(node.clock.of(due));
 }
 
@@ -93,12 +104,12 @@ Result<void> Script::show(const Words& words) {
   const std::string what = words.size() > 1 ? words[1] : "";
   if (what == "messages" && words.size() == 2) {
     for (const Flight& flight : cluster_->flights()) {
-      print(fmt::format("#{} {}->{} {}: {}", flight.number, flight.from.value(), flight.to.value(),
-                        flight.name(), flight.text()));
+      print(
+          fmt::format("#{} {} {}: {}", flight.number, flight.way(), flight.name(), flight.text()));
     }
     return {};
   }
-  const std::map<std::string, std::string (Script::*)(const StoryNode&) const> views = {
+  const std::map<std::string, std::string (Script::*)(Replica) const> views = {
       {"state", &Script::state_of},
       {"log", &Script::log_of},
       {"lease", &Script::lease_of},
@@ -109,10 +120,10 @@ Result<void> Script::show(const Words& words) {
     return wrong(fmt::format(
         "`{}` cannot be shown; allowed: state, log, lease, promise, timer, messages", what));
   }
-  const auto all = node_or_all(words, 2);
+  const auto all = replica_or_all(words, 2);
   if (!all) return all.error();
-  for (const NodeId id : all.value()) {
-    print(fmt::format("{}: {}", node_name(id), (this->*view->second)(cluster_->node(id))));
+  for (const Replica id : all.value()) {
+    print(fmt::format("{}: {}", id.name(), (this->*view->second)(id)));
   }
   return {};
 }
@@ -137,32 +148,35 @@ Result<std::string> Script::fact(const Words& words) const {
                                                                              : "leader";
     return fmt::format("read {} by {}", words[2], basis);
   }
-  const auto id = node(words[1]);
+  const auto id = replica(words[1]);
   if (!id) return id.error();
-  const StoryNode& node = cluster_->node(id.value());
+  const GroupId group = id.value().group;
+  const StoryNode& node = cluster_->node(id.value().node);
+  const StoryReplica& replica = node.of(group);
   const std::string head = fmt::format("{} {} ", words[1], words[2]);
   if (words[2] == "log") {
     std::string terms;
-    for (const raft::Entry& entry : node.log) {
+    for (const raft::Entry& entry : replica.log) {
       terms += fmt::format("{}{}", terms.empty() ? "" : " ", entry.id.term.value());
     }
     return head + (terms.empty() ? "empty" : terms);
   }
-  if (!node.up) return wrong(fmt::format("node {} is down", words[1]));
-  const raft::Core& core = *node.core;
+  if (!node.up) return wrong(node_name(node.id) + " is down");
+  const raft::Core& core = *replica.core;
   const raft::Now now = node.clock.at(cluster_->now());
   if (words[2] == "role") return head + role_name(core.role());
   if (words[2] == "term") return fmt::format("{}{}", head, core.term().value());
   if (words[2] == "commit") return fmt::format("{}{}", head, core.commit_index().value());
-  if (words[2] == "vote") return head + vote_of(core.hard_state());
+  if (words[2] == "vote") return head + vote_of(core.hard_state(), group);
   if (words[2] == "lease") {
-    if (node.shown_end() == raft::HolderInstant::earliest()) return head + "none";
-    return head + (now.holder < node.shown_end() ? "valid" : "ended");
+    const raft::HolderInstant end = node.shown_end(replica);
+    if (end == raft::HolderInstant::earliest()) return head + "none";
+    return head + (now.holder < end ? "valid" : "ended");
   }
   if (words[2] == "promise") {
     const NodeId holder = core.hard_state().promise.holder;
     if (holder == raft::kNobody) return head + "none";
-    return fmt::format("{}{}{}", head, holder.value(),
+    return fmt::format("{}{}{}", head, short_name(holder, group),
                        now.promise < core.promise_until() ? " live" : " ended");
   }
   return allowed;

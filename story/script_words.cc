@@ -23,8 +23,11 @@ const std::vector<std::string>& message_types() {
 struct LinkPattern {
   std::uint64_t from = 0;
   std::uint64_t to = 0;
+  std::optional<GroupId> group;
+  /// What goes between the processes has no group, and is on the links of the first one.
   bool matches(const Flight& flight) const {
-    return (from == 0 || flight.from.value() == from) && (to == 0 || flight.to.value() == to);
+    return (from == 0 || flight.from.value() == from) && (to == 0 || flight.to.value() == to) &&
+           (!group || std::max(flight.group, kFirstGroup) == *group);
   }
 };
 
@@ -118,15 +121,44 @@ Result<NodeId> Script::running(const std::string& word) const {
   return id;
 }
 
-Result<std::vector<NodeId>> Script::node_or_all(const Words& words, std::size_t at) const {
-  std::vector<NodeId> all;
+Result<Replica> Script::replica(const std::string& word) const {
+  const std::size_t digits = word.find_first_not_of("0123456789");
+  const std::string letter = digits == std::string::npos ? "" : word.substr(digits);
+  Replica id;
+  if (!letter.empty()) id.group = GroupId(static_cast<unsigned char>(letter[0]) - 'a' + 1ULL);
+  const auto of = node(word.substr(0, digits));
+  const bool of_a_group = letter.empty() || (letter.size() == 1 && id.group > kFirstGroup &&
+                                             id.group.value() <= cluster_->groups());
+  if (!of || !of_a_group) {
+    if (cluster_->groups() == 1) return node(word).error();
+    return wrong(fmt::format("`{}` is no node's replica; allowed: 1 to {}, and {} to {}", word,
+                             cluster_->size(), short_name(NodeId(1), GroupId(2)),
+                             short_name(NodeId(cluster_->size()), GroupId(cluster_->groups()))));
+  }
+  id.node = of.value();
+  return id;
+}
+
+Result<Replica> Script::running_replica(const std::string& word) const {
+  const auto id = replica(word);
+  if (!id) return id;
+  const auto runs = running(short_name(id.value().node));
+  if (!runs) return runs.error();
+  return id;
+}
+
+Result<std::vector<Replica>> Script::replica_or_all(const Words& words, std::size_t at) const {
+  std::vector<Replica> all;
   for (std::size_t i = at; i < words.size(); ++i) {
-    const auto id = node(words[i]);
+    const auto id = replica(words[i]);
     if (!id) return id.error();
     all.push_back(id.value());
   }
-  for (std::uint64_t i = 1; all.size() < cluster_->size() && words.size() <= at; ++i) {
-    all.emplace_back(i);
+  if (!all.empty()) return all;
+  for (std::uint64_t group = 1; group <= cluster_->groups(); ++group) {
+    for (std::uint64_t i = 1; i <= cluster_->size(); ++i) {
+      all.push_back({NodeId(i), GroupId(group)});
+    }
   }
   return all;
 }
@@ -152,13 +184,14 @@ Result<std::map<std::string, std::string>> Script::settings(
   return found;
 }
 
-Result<std::pair<NodeId, NodeId>> Script::link(const std::string& word) const {
+Result<std::pair<Replica, Replica>> Script::link(const std::string& word) const {
   const std::size_t arrow = word.find("->");
   const Error error = wrong(fmt::format("`{}` is not a link; allowed: 1->2", word));
   if (arrow == std::string::npos) return error;
-  const auto from = node(word.substr(0, arrow));
-  const auto to = node(word.substr(arrow + 2));
-  if (!from || !to || from.value() == to.value()) return error;
+  const auto from = replica(word.substr(0, arrow));
+  const auto to = replica(word.substr(arrow + 2));
+  if (!from || !to || from.value().node == to.value().node) return error;
+  if (from.value().group != to.value().group) return error;
   return std::pair(from.value(), to.value());
 }
 
@@ -179,9 +212,13 @@ Result<std::vector<std::uint64_t>> Script::matching(const Words& words) const {
       for (const bool from : {true, false}) {
         const std::string end = from ? word.substr(0, arrow) : word.substr(arrow + 2);
         if (end == "*") continue;
-        const auto id = node(end);
+        const auto id = replica(end);
         if (!id) return id.error();
-        (from ? pattern.from : pattern.to) = id.value().value();
+        (from ? pattern.from : pattern.to) = id.value().node.value();
+        if (pattern.group.value_or(id.value().group) != id.value().group) {
+          return wrong(fmt::format("`{}` is between two groups; nothing goes there", word));
+        }
+        pattern.group = id.value().group;
       }
       links.push_back(pattern);
     } else if (std::find(message_types().begin(), message_types().end(), word) !=
@@ -209,8 +246,7 @@ Result<std::vector<std::uint64_t>> Script::matching(const Words& words) const {
   if (!found.empty()) return found;
   std::string way;
   for (const Flight& flight : cluster_->flights()) {
-    way += fmt::format(" #{} {}->{} {}", flight.number, flight.from.value(), flight.to.value(),
-                       flight.name());
+    way += fmt::format(" #{} {} {}", flight.number, flight.way(), flight.name());
   }
   return wrong("no such message is on its way; on its way:" + (way.empty() ? " nothing" : way));
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace leasehold::story {
 namespace {
@@ -22,7 +23,7 @@ std::string percent(std::int64_t ppm) {
 
 std::string role(const Record& r) {
   const std::uint64_t term = r.term.value();
-  const std::string node = node_name(r.node);
+  const std::string node = node_name(r.node, r.group);
   if (r.what == "leader") return fmt::format("{} leads term {}: a quorum voted for it", node, term);
   if (r.what == "candidate") {
     return fmt::format("{} campaigns in term {}{}", node, term,
@@ -49,39 +50,41 @@ std::string role(const Record& r) {
 
 std::string promise(const Record& r) {
   const std::string until = r.until ? format_time(*r.until) : "?";
-  const std::string holder = fmt::format("{} (term {})", node_name(r.peer), r.term.value());
+  const std::string holder =
+      fmt::format("{} (term {})", node_name(r.peer, r.group), r.term.value());
   if (r.why == "given") {
-    return fmt::format("{} promises {} to elect nobody else until {}", node_name(r.node), holder,
-                       until);
+    return fmt::format("{} promises {} to elect nobody else until {}", node_name(r.node, r.group),
+                       holder, until);
   }
   if (r.why == "restarted") {
     return fmt::format(
         "{} no longer knows since when it is bound to {} and honours the promise "
         "in full, until {}",
-        node_name(r.node), holder, until);
+        node_name(r.node, r.group), holder, until);
   }
   if (r.why == "unbound") {
     return fmt::format("{}'s promise to {} rests on no beats any more, and lasts until {}",
-                       node_name(r.node), holder, until);
+                       node_name(r.node, r.group), holder, until);
   }
   if (r.why == "clock") {
-    return fmt::format("{}'s promise to {} ends at {} at this rate", node_name(r.node), holder,
-                       until);
+    return fmt::format("{}'s promise to {} ends at {} at this rate", node_name(r.node, r.group),
+                       holder, until);
   }
-  return fmt::format("{} renews its promise to {} until {}", node_name(r.node), node_name(r.peer),
-                     until);
+  return fmt::format("{} renews its promise to {} until {}", node_name(r.node, r.group),
+                     node_name(r.peer, r.group), until);
 }
 
 std::string lease(const Record& r) {
   const std::string until = r.until ? format_time(*r.until) : "?";
   if (r.why == "clock") {
-    return fmt::format("{}'s lease ends at {} at this rate", node_name(r.node), until);
+    return fmt::format("{}'s lease ends at {} at this rate", node_name(r.node, r.group), until);
   }
-  std::string text = r.why == "gained"
-                         ? fmt::format("{} holds a lease until {}", node_name(r.node), until)
-                         : fmt::format("{}'s lease is {} to {}", node_name(r.node), r.why, until);
+  std::string text =
+      r.why == "gained"
+          ? fmt::format("{} holds a lease until {}", node_name(r.node, r.group), until)
+          : fmt::format("{}'s lease is {} to {}", node_name(r.node, r.group), r.why, until);
   if (r.peer == raft::kNobody) return text;
-  text += fmt::format(": {} acknowledged {} {}", node_name(r.peer),
+  text += fmt::format(": {} acknowledged {} {}", node_name(r.peer, r.group),
                       r.what == "beat" ? "beat" : "round", r.round.value());
   if (r.from) text += ", which began at " + format_time(*r.from);
   return text;
@@ -89,9 +92,10 @@ std::string lease(const Record& r) {
 
 std::string read(const Record& r) {
   const std::string which = r.number != 0 ? fmt::format(" read {}", r.number) : " a read";
-  if (r.why == "refused") return fmt::format("{} refuses{}", node_name(r.node), which);
-  if (r.why == "unknown") return fmt::format("{} has not answered{}", node_name(r.node), which);
-  std::string text = fmt::format("{} answers{}", node_name(r.node), which);
+  if (r.why == "refused") return fmt::format("{} refuses{}", node_name(r.node, r.group), which);
+  if (r.why == "unknown")
+    return fmt::format("{} has not answered{}", node_name(r.node, r.group), which);
+  std::string text = fmt::format("{} answers{}", node_name(r.node, r.group), which);
   if (r.what == "lease") text += " by its lease";
   if (r.what == "off_thread") text += " by its lease, off the ordering thread";
   if (r.what == "quorum") text += " after a quorum's confirmation";
@@ -103,24 +107,27 @@ std::string read(const Record& r) {
 
 std::string write(const Record& r) {
   const std::string what = r.text.empty() ? "a value" : r.text;
-  if (r.what == "asked") return fmt::format("{} is asked to write {}", node_name(r.node), what);
-  if (r.what == "done") return fmt::format("{} has written {}", node_name(r.node), what);
-  if (r.what == "refused") return fmt::format("{} refuses to write {}", node_name(r.node), what);
-  return fmt::format("whether {} writes {} is not known", node_name(r.node), what);
+  if (r.what == "asked")
+    return fmt::format("{} is asked to write {}", node_name(r.node, r.group), what);
+  if (r.what == "done") return fmt::format("{} has written {}", node_name(r.node, r.group), what);
+  if (r.what == "refused")
+    return fmt::format("{} refuses to write {}", node_name(r.node, r.group), what);
+  return fmt::format("whether {} writes {} is not known", node_name(r.node, r.group), what);
 }
 
 std::string clocks(const Record& r) {
-  std::string text = fmt::format("{}'s clocks run at {}", node_name(r.node), percent(r.holder_ppm));
+  std::string text =
+      fmt::format("{}'s clocks run at {}", node_name(r.node, r.group), percent(r.holder_ppm));
   if (r.holder_ppm != r.promise_ppm) {
-    text = fmt::format("{}'s holder clock runs at {}, its promise clock at {}", node_name(r.node),
-                       percent(r.holder_ppm), percent(r.promise_ppm));
+    text = fmt::format("{}'s holder clock runs at {}, its promise clock at {}",
+                       node_name(r.node, r.group), percent(r.holder_ppm), percent(r.promise_ppm));
   }
   return text;
 }
 
 std::string transfer(const Record& r) {
-  const std::string node = node_name(r.node);
-  const std::string peer = node_name(r.peer);
+  const std::string node = node_name(r.node, r.group);
+  const std::string peer = node_name(r.peer, r.group);
   if (r.what == "started") {
     return fmt::format("{} begins to transfer the leadership to {}", node, peer);
   }
@@ -144,28 +151,32 @@ std::optional<std::string> from_outside(const Record& r) {
   switch (r.kind) {
     case Kind::run: return fmt::format("{}, {} nodes", r.text, r.number);
     case Kind::start:
-      return fmt::format("{} starts{}", node_name(r.node),
+      return fmt::format("{} starts{}", node_name(r.node, r.group),
                          r.number > 1 ? fmt::format(" again, incarnation {}", r.number) : "");
-    case Kind::crash: return node_name(r.node) + " crashes";
-    case Kind::fail: return node_name(r.node) + " stops: its storage failed";
+    case Kind::crash: return node_name(r.node, r.group) + " crashes";
+    case Kind::fail: return node_name(r.node, r.group) + " stops: its storage failed";
     case Kind::pause:
-      return node_name(r.node) +
+      return node_name(r.node, r.group) +
              (r.what == "ordering_thread" ? "'s ordering thread stands still" : " stands still") +
              until;
     case Kind::suspend:
       return fmt::format(
           "{}'s machine sleeps{}: its promise clock stands still, its holder clock runs",
-          node_name(r.node), until);
-    case Kind::resume: return node_name(r.node) + " continues";
+          node_name(r.node, r.group), until);
+    case Kind::resume: return node_name(r.node, r.group) + " continues";
     case Kind::clock: return clocks(r);
-    case Kind::cut: return fmt::format("{} cannot reach {}", node_name(r.node), node_name(r.peer));
+    case Kind::cut:
+      return fmt::format("{} cannot reach {}", node_name(r.node, r.group),
+                         node_name(r.peer, r.group));
     case Kind::join:
-      return fmt::format("{} can reach {} again", node_name(r.node), node_name(r.peer));
+      return fmt::format("{} can reach {} again", node_name(r.node, r.group),
+                         node_name(r.peer, r.group));
     case Kind::heal: return "all faults end";
     case Kind::disk:
-      if (r.what == "full") return node_name(r.node) + "'s disk is full";
-      if (r.what == "has_space") return node_name(r.node) + "'s disk has space again";
-      return node_name(r.node) + (r.what == "stalls" ? "'s disk stalls" : "'s disk has caught up");
+      if (r.what == "full") return node_name(r.node, r.group) + "'s disk is full";
+      if (r.what == "has_space") return node_name(r.node, r.group) + "'s disk has space again";
+      return node_name(r.node, r.group) +
+             (r.what == "stalls" ? "'s disk stalls" : "'s disk has caught up");
     case Kind::mark: return fmt::format("---- {} ----", r.text);
     default: return std::nullopt;
   }
@@ -186,16 +197,17 @@ void Teller::say(Duration at, const std::string& text) {
 
 std::string Teller::refusal(const Record& r) const {
   const char* what = r.what == "pre_vote" ? " a pre-vote" : " its vote";
-  std::string text = fmt::format("{} refuses {}{}: ", node_name(r.node), node_name(r.peer), what);
-  const auto lease = leases_.find(r.node);
-  const auto promise = promises_.find(r.node);
+  std::string text = fmt::format("{} refuses {}{}: ", node_name(r.node, r.group),
+                                 node_name(r.peer, r.group), what);
+  const auto lease = leases_.find(who(r));
+  const auto promise = promises_.find(who(r));
   if (r.why == "own_lease_valid") {
     text += "it leads, and its lease runs";
     if (lease != leases_.end()) text += " until " + format_time(lease->second.until);
   } else if (r.why == "promised") {
     text += "it is bound";
     if (promise != promises_.end()) {
-      text += fmt::format(" to {} until {}", node_name(promise->second.peer),
+      text += fmt::format(" to {} until {}", node_name(promise->second.peer, r.group),
                           format_time(promise->second.until));
     }
   } else if (r.why == "old_term") {
@@ -210,23 +222,26 @@ std::string Teller::refusal(const Record& r) const {
 
 std::string Teller::sentence(const Record& r) const {
   if (const auto text = from_outside(r)) return *text;
-  const std::string node = node_name(r.node);
+  const std::string node = node_name(r.node, r.group);
+  const std::string here = short_name(r.node, r.group);
+  const std::string there = short_name(r.peer, r.group);
   switch (r.kind) {
     case Kind::role: return role(r);
     case Kind::notice:
       return fmt::format("{} learns that process {} of {} has ended", node, r.number,
-                         node_name(r.peer));
+                         node_name(r.peer, r.group));
     case Kind::leader:
-      return fmt::format("{} hears from {}, the leader of term {}", node, node_name(r.peer),
-                         r.term.value());
+      return fmt::format("{} hears from {}, the leader of term {}", node,
+                         node_name(r.peer, r.group), r.term.value());
     case Kind::vote:
-      return r.what == "pre_vote" ? fmt::format("{} would vote for {}", node, node_name(r.peer))
-                                  : fmt::format("{} votes for {} in term {}", node,
-                                                node_name(r.peer), r.term.value());
+      return r.what == "pre_vote"
+                 ? fmt::format("{} would vote for {}", node, node_name(r.peer, r.group))
+                 : fmt::format("{} votes for {} in term {}", node, node_name(r.peer, r.group),
+                               r.term.value());
     case Kind::refusal: return refusal(r);
     case Kind::promise: return promise(r);
     case Kind::unpromised:
-      return fmt::format("{}'s promise to {} is void: {}", node, node_name(r.peer),
+      return fmt::format("{}'s promise to {} is void: {}", node, node_name(r.peer, r.group),
                          r.what == "elected"    ? "it was elected itself"
                          : r.what == "released" ? "the leader has left its role"
                                                 : "the process that it was given to has ended");
@@ -238,13 +253,13 @@ std::string Teller::sentence(const Record& r) const {
                            r.text);
       }
       return fmt::format("{} is set to another lease than {}, which asks for {}", node,
-                         node_name(r.peer), r.text);
+                         node_name(r.peer, r.group), r.text);
     case Kind::log_cut:
       return fmt::format("{} cuts its log: it begins behind entry {}", node, r.index.value());
     case Kind::snapshot:
       return r.what == "sending"
                  ? fmt::format("{} sends a snapshot to {}, which needs entries that are cut off",
-                               node, node_name(r.peer))
+                               node, node_name(r.peer, r.group))
                  : fmt::format("{} takes a snapshot up to entry {} in place of its log", node,
                                r.index.value());
     case Kind::members:
@@ -256,14 +271,10 @@ std::string Teller::sentence(const Record& r) const {
     case Kind::round:
       return fmt::format("{} begins round {} of term {}", node, r.round.value(), r.term.value());
     case Kind::sent:
-      return fmt::format("{}->{}{} {}: {}", r.node.value(), r.peer.value(), message_id(r), r.what,
-                         r.text);
+      return fmt::format("{}->{}{} {}: {}", here, there, message_id(r), r.what, r.text);
     case Kind::delivered:
-      return fmt::format("{}->{}{} {} arrives", r.peer.value(), r.node.value(), message_id(r),
-                         r.what);
-    case Kind::lost:
-      return fmt::format("{}->{}{} {} is lost", r.node.value(), r.peer.value(), message_id(r),
-                         r.what);
+      return fmt::format("{}->{}{} {} arrives", there, here, message_id(r), r.what);
+    case Kind::lost: return fmt::format("{}->{}{} {} is lost", here, there, message_id(r), r.what);
     case Kind::commit:
       return fmt::format("{} knows index {} to be committed", node, r.index.value());
     case Kind::asked:
@@ -277,16 +288,17 @@ std::string Teller::sentence(const Record& r) const {
 
 void Teller::remember(const Record& r) {
   switch (r.kind) {
-    case Kind::promise: promises_[r.node] = {r.until.value_or(Duration{0}), r.peer, true}; break;
-    case Kind::lease: leases_[r.node] = {r.until.value_or(Duration{0}), r.peer, true}; break;
-    case Kind::unpromised: promises_.erase(r.node); break;
-    case Kind::lease_lost: leases_.erase(r.node); break;
+    case Kind::promise: promises_[who(r)] = {r.until.value_or(Duration{0}), r.peer, true}; break;
+    case Kind::lease: leases_[who(r)] = {r.until.value_or(Duration{0}), r.peer, true}; break;
+    case Kind::unpromised: promises_.erase(who(r)); break;
+    case Kind::lease_lost: leases_.erase(who(r)); break;
     case Kind::role:
-      if (r.what != "leader") leases_.erase(r.node);
+      if (r.what != "leader") leases_.erase(who(r));
       break;
     case Kind::crash:
-      leases_.erase(r.node);
-      promises_.erase(r.node);
+      for (auto* windows : {&leases_, &promises_}) {
+        std::erase_if(*windows, [&r](const auto& entry) { return entry.first.first == r.node; });
+      }
       break;
     default: break;
   }
@@ -311,10 +323,11 @@ bool Teller::sum_up(const Record& r) {
     routine.last = r;
     return true;
   };
-  if (r.kind == Kind::lease && r.why == "extended") return count(extended_[r.node]);
-  if (r.kind == Kind::promise && r.why == "renewed") return count(renewed_[r.node]);
+  if (r.kind == Kind::lease && r.why == "extended") return count(extended_[who(r)]);
+  if (r.kind == Kind::promise && r.why == "renewed") return count(renewed_[who(r)]);
   if (r.kind == Kind::commit) {
-    committed_ = std::max(committed_, r.index);
+    Index& committed = committed_[r.group];
+    committed = std::max(committed, r.index);
     return true;
   }
   // A scenario numbers its reads; those of a workload have no number, and are many.
@@ -344,14 +357,15 @@ void Teller::flush() {
   std::string renewed;
   for (const auto& entry : renewed_) {
     const Record& last = entry.second.last;
-    renewed +=
-        fmt::format("{}{} to {} until {}", renewed.empty() ? "" : "; ", node_name(entry.first),
-                    node_name(last.peer), format_time(last.until.value_or(Duration{0})));
+    renewed += fmt::format("{}{} to {} until {}", renewed.empty() ? "" : "; ",
+                           node_name(last.node, last.group), node_name(last.peer, last.group),
+                           format_time(last.until.value_or(Duration{0})));
   }
   if (!renewed.empty()) say(last_, "promises are renewed: " + renewed);
-  if (committed_ > told_committed_) {
-    say(last_, fmt::format("committed up to index {}", committed_.value()));
-    told_committed_ = committed_;
+  for (const auto& [group, index] : committed_) {
+    if (index <= std::exchange(told_committed_[group], index)) continue;
+    say(last_, fmt::format("committed up to index {}{}", index.value(),
+                           group.value() < 2 ? "" : fmt::format(" in group {}", group.value())));
   }
   std::string answers;
   for (const auto& entry : answers_) {
@@ -365,28 +379,28 @@ void Teller::flush() {
 
 void Teller::pass(Duration now) {
   for (;;) {
-    std::map<NodeId, Window>* kind = nullptr;
-    NodeId node;
+    std::map<Who, Window>* kind = nullptr;
+    Who of;
     Duration first = now;
     for (auto* windows : {&leases_, &promises_}) {
       for (const auto& entry : *windows) {
         if (!entry.second.open || entry.second.until > first) continue;
         if (kind != nullptr && entry.second.until == first) continue;
         kind = windows;
-        node = entry.first;
+        of = entry.first;
         first = entry.second.until;
       }
     }
     if (kind == nullptr) return;
     flush();
-    Window& window = (*kind)[node];
+    Window& window = (*kind)[of];
     window.open = false;
     last_ = std::max(last_, first);
     if (kind == &leases_) {
-      say(first, node_name(node) + "'s lease has ended");
+      say(first, node_name(of.first, of.second) + "'s lease has ended");
     } else {
-      say(first,
-          fmt::format("{}'s promise to {} has ended", node_name(node), node_name(window.peer)));
+      say(first, fmt::format("{}'s promise to {} has ended", node_name(of.first, of.second),
+                             node_name(window.peer, of.second)));
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace leasehold::story {
@@ -43,6 +44,10 @@ class Teller {
     Record last;
   };
 
+  /// The replica that a record is about.
+  using Who = std::pair<NodeId, GroupId>;
+  static Who who(const Record& record) { return {record.node, record.group}; }
+
   void say(Duration at, const std::string& text);
   void remember(const Record& record);
   bool sum_up(const Record& record);
@@ -53,15 +58,15 @@ class Teller {
   Line line_;
   std::size_t time_columns_;
   Detail detail_ = Detail::brief;
-  std::map<NodeId, Window> promises_;
-  std::map<NodeId, Window> leases_;
+  std::map<Who, Window> promises_;
+  std::map<Who, Window> leases_;
 
   Duration last_{0};
-  std::map<NodeId, Routine> extended_;
-  std::map<NodeId, Routine> renewed_;
+  std::map<Who, Routine> extended_;
+  std::map<Who, Routine> renewed_;
   std::map<std::string, std::uint64_t> answers_;
-  Index committed_;
-  Index told_committed_;
+  std::map<GroupId, Index> committed_;
+  std::map<GroupId, Index> told_committed_;
 };
 
 }  // namespace leasehold::story

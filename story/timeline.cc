@@ -23,12 +23,39 @@ class Builder {
       timeline_.marks.push_back(r);
       timeline_.marks.back().text = "all faults end";
     }
-    if (r.node == raft::kNobody || r.node.value() > timeline_.lanes.size()) return;
+    const std::size_t first = timeline_.lane(r.node, r.group);
+    if (first == timeline_.lanes.size()) return;
     if (r.kind != Kind::start && !begun_) {
       begun_ = true;
       first_ = r.at;
     }
-    Lane& lane = timeline_.lanes[r.node.value() - 1];
+    take(timeline_.lanes[first], r);
+    if (!of_the_process(r.kind)) return;
+    for (std::size_t more = 1; more < timeline_.groups; ++more) {
+      take(timeline_.lanes[first + more], r);
+    }
+  }
+
+  /// Closes what is open.
+  void finish() {
+    end_ = last_;
+    for (const Lane& lane : timeline_.lanes) {
+      if (!lane.promises.empty()) end_ = std::max(end_, lane.promises.back().until);
+      if (!lane.leases.empty()) end_ = std::max(end_, lane.leases.back().until);
+    }
+  }
+
+  Duration first() const { return first_; }
+  Duration end() const { return end_; }
+
+ private:
+  /// Concerns all replicas of the node.
+  static bool of_the_process(Kind kind) {
+    return kind == Kind::start || kind == Kind::crash || kind == Kind::pause ||
+           kind == Kind::suspend || kind == Kind::resume;
+  }
+
+  void take(Lane& lane, const Record& r) {
     switch (r.kind) {
       case Kind::start:
         begin_role(lane, r, "follower");
@@ -78,19 +105,6 @@ class Builder {
     }
   }
 
-  /// Closes what is open.
-  void finish() {
-    end_ = last_;
-    for (const Lane& lane : timeline_.lanes) {
-      if (!lane.promises.empty()) end_ = std::max(end_, lane.promises.back().until);
-      if (!lane.leases.empty()) end_ = std::max(end_, lane.leases.back().until);
-    }
-  }
-
-  Duration first() const { return first_; }
-  Duration end() const { return end_; }
-
- private:
   static void begin_role(Lane& lane, const Record& r, const std::string& what) {
     if (!lane.roles.empty()) lane.roles.back().until = r.at;
     lane.roles.push_back({r.at, Duration::max(), what, r.term});
@@ -153,7 +167,22 @@ class Builder {
   Duration end_{0};
 };
 
+/// How many groups the records are of.
+std::uint64_t groups_of(const std::vector<Record>& records) {
+  std::uint64_t groups = 1;
+  for (const Record& record : records) groups = std::max(groups, record.group.value());
+  return groups;
+}
+
 }  // namespace
+
+std::size_t Timeline::lane(NodeId node, GroupId group) const {
+  const std::uint64_t of_node = group == GroupId() ? 0 : group.value() - 1;
+  if (node == raft::kNobody || node.value() > lanes.size() / groups || of_node >= groups) {
+    return lanes.size();
+  }
+  return (node.value() - 1) * groups + of_node;
+}
 
 Result<Timeline> make_timeline(const std::vector<Record>& records, const TimelineOptions& options) {
   if (records.empty() || records.front().kind != Kind::run || records.front().number == 0 ||
@@ -164,12 +193,22 @@ Result<Timeline> make_timeline(const std::vector<Record>& records, const Timelin
                     "there are, 1 to {}",
                     kLanesMax)};
   }
+  const std::uint64_t groups = groups_of(records);
+  if (groups > kLanesMax / records.front().number) {
+    return Error{ErrorCode::malformed,
+                 fmt::format("a timeline has at most {} lanes, and here are {} nodes of {} groups",
+                             kLanesMax, records.front().number, groups)};
+  }
   Timeline timeline;
   timeline.title = records.front().text;
+  timeline.groups = groups;
   for (std::uint64_t i = 1; i <= records.front().number; ++i) {
-    Lane lane;
-    lane.node = NodeId(i);
-    timeline.lanes.push_back(lane);
+    for (std::uint64_t group = 1; group <= groups; ++group) {
+      Lane lane;
+      lane.node = NodeId(i);
+      if (group > 1) lane.group = GroupId(group);
+      timeline.lanes.push_back(lane);
+    }
   }
   Builder builder(timeline);
   for (const Record& record : records) builder.take(record);

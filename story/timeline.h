@@ -1,9 +1,10 @@
-// Draws records as a timeline: one lane a node over true time.
+// Draws records as a timeline over true time: one lane a node, or one a replica of several groups.
 #pragma once
 
 #include <leasehold/base/result.h>
 #include <leasehold/story/record.h>
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,6 +49,7 @@ struct LeaseWindow {
 
 struct Lane {
   NodeId node;
+  GroupId group;  ///< as that of a record
   std::vector<RoleSpan> roles;
   /// Pauses and suspends: over the roles, which go on.
   std::vector<RoleSpan> stops;
@@ -62,8 +64,12 @@ struct Timeline {
   Duration from{0};
   Duration until{0};
   std::vector<Lane> lanes;
+  std::size_t groups = 1;
   std::vector<Record> messages;  ///< delivered or lost
   std::vector<Record> marks;
+
+  /// Which lane is of the node's replica of the group; the number of lanes: none is.
+  std::size_t lane(NodeId node, GroupId group) const;
 };
 
 struct TimelineOptions {

@@ -25,7 +25,7 @@ class Chooser {
             continue;
           last = axis_.x(edge.at);
           choice_.tied.insert(&edge);
-          find_path(lane.node, edge);
+          find_path(lane, edge);
         }
       }
       last = -kTieSpace;
@@ -47,12 +47,9 @@ class Chooser {
   }
 
  private:
-  bool drawable(NodeId node) const {
-    return node != raft::kNobody && node.value() <= t_.lanes.size();
-  }
-
   bool visible(const Record& m) const {
-    return drawable(m.node) && drawable(m.peer) && axis_.seen(*m.from, m.at);
+    const auto drawn = [&](NodeId node) { return t_.lane(node, m.group) < t_.lanes.size(); };
+    return drawn(m.node) && drawn(m.peer) && axis_.seen(*m.from, m.at);
   }
 
   /// Whether leases are extended too often to tie every edge to its acknowledgement.
@@ -67,20 +64,23 @@ class Chooser {
   }
 
   /// The round's append, or the beat, and the acknowledgement that came back.
-  void find_path(NodeId leader, const LeaseEdge& edge) {
+  void find_path(const Lane& lane, const LeaseEdge& edge) {
+    const NodeId leader = lane.node;
+    const GroupId group = edge.beat ? GroupId() : lane.group;
     const std::string_view request = edge.beat ? "beat" : "append";
     const std::string_view answer = edge.beat ? "beat_reply" : "append_reply";
     const Record* reply = nullptr;
     for (const Record& m : t_.messages) {
       const bool back = m.kind == Kind::delivered && m.what == answer && m.node == leader &&
-                        m.peer == edge.peer && m.round == edge.round;
+                        m.peer == edge.peer && m.group == group && m.round == edge.round;
       if (back && m.at <= edge.at && (reply == nullptr || m.at < reply->at)) reply = &m;
     }
     if (reply == nullptr) return;
     const Record* append = nullptr;
     for (const Record& m : t_.messages) {
       const bool out = m.kind == Kind::delivered && m.what == request && m.node == edge.peer &&
-                       m.peer == leader && m.round == edge.round && m.at <= *reply->from;
+                       m.peer == leader && m.group == group && m.round == edge.round &&
+                       m.at <= *reply->from;
       if (out && append == nullptr) append = &m;
     }
     choice_.acks.insert(reply);

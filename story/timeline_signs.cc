@@ -5,7 +5,7 @@
 namespace leasehold::story {
 
 SignWords words_of(const Record& r) {
-  const std::string peer = std::to_string(r.peer.value());
+  const std::string peer = short_name(r.peer, r.group);
   switch (r.kind) {
     case Kind::vote:
       if (r.what == "pre_vote") return {"", "", "would vote for " + peer};

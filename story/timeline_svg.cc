@@ -99,7 +99,7 @@ class Painter {
   Tenths x(Duration at) const { return axis_.x(at); }
   bool seen(Duration at) const { return axis_.seen(at); }
   bool seen(Duration from, Duration until) const { return axis_.seen(from, until); }
-  const Place& place(NodeId node) const { return places_[node.value() - 1]; }
+  const Place& place(NodeId node, GroupId group) const { return places_[t_.lane(node, group)]; }
 
   // ---- Frame ----
 
@@ -219,7 +219,7 @@ class Painter {
   }
 
   void bars(const Lane& lane, const Place& place) {
-    svg_.text("name", 200, place.ribbon + 145, fmt::format("node {}", lane.node.value()));
+    svg_.text("name", 200, place.ribbon + 145, node_name(lane.node, lane.group));
     for (const RoleSpan& span : lane.roles) ribbon(span, lane, place);
     for (const RoleSpan& stop : lane.stops) {
       if (!seen(stop.from, stop.until)) continue;
@@ -228,7 +228,7 @@ class Painter {
           "stop", from, place.ribbon - 30, x(stop.until) - from, kRibbon + 60, 20,
           fmt::format("{} {} to {}", stop.what, format_time(stop.from), format_time(stop.until)));
     }
-    for (const PromiseWindow& window : lane.promises) promise(window, place);
+    for (const PromiseWindow& window : lane.promises) promise(window, lane, place);
     for (const LeaseWindow& window : lane.leases) {
       if (!seen(window.shown, window.until)) continue;
       const Tenths from = x(window.shown);
@@ -278,11 +278,11 @@ class Painter {
     inside(style, free, until, place.ribbon + 138, texts);
   }
 
-  void promise(const PromiseWindow& window, const Place& place) {
+  void promise(const PromiseWindow& window, const Lane& lane, const Place& place) {
     if (!seen(window.given, window.until)) return;
     const Tenths from = x(window.given);
     const Tenths until = x(window.until);
-    const std::string holder = fmt::format("promise to {}", window.holder.value());
+    const std::string holder = "promise to " + short_name(window.holder, lane.group);
     const std::string ends = " until " + format_time(window.until);
     svg_.rect(window.restarted ? "promise again" : "promise", from, place.promise,
               std::max<Tenths>(until - from, 10), kBar, 30,
@@ -313,8 +313,8 @@ class Painter {
     const NodeId from = lost ? m.node : m.peer;
     const NodeId to = lost ? m.peer : m.node;
     const bool down = from < to;
-    const Tenths y1 = place(from).ribbon + (down ? kRibbon : 0);
-    const Tenths y2 = place(to).ribbon + (down ? 0 : kRibbon);
+    const Tenths y1 = place(from, m.group).ribbon + (down ? kRibbon : 0);
+    const Tenths y2 = place(to, m.group).ribbon + (down ? 0 : kRibbon);
     const Tenths x1 = x(*m.from);
     const Tenths x2 = x(m.at);
     const std::string title = fmt::format("{}: {}", m.what, m.text);
@@ -349,9 +349,9 @@ class Painter {
         const bool reached = edge.until <= window.until;
         const Tenths end = x(std::min(edge.until, window.until));
         const std::string title = fmt::format(
-            "the acknowledgement of round {} by node {} moves the end of the lease "
+            "the acknowledgement of round {} by {} moves the end of the lease "
             "to {}, counted from {}",
-            edge.round.value(), edge.peer.value(), format_time(edge.until),
+            edge.round.value(), node_name(edge.peer, lane.group), format_time(edge.until),
             format_time(edge.began));
         if (seen(edge.began)) {
           svg_.line("counted", began, place.ribbon, began, y);

@@ -155,6 +155,8 @@ class Reader {
       record.node = NodeId(n);
     } else if (name == "peer") {
       record.peer = NodeId(n);
+    } else if (name == "group") {
+      record.group = GroupId(n);
     } else if (name == "term") {
       record.term = Term(n);
     } else if (name == "round") {
@@ -202,6 +204,7 @@ std::string encode_record(const Record& record) {
   if (record.kind == Kind::run) put_number(out, "v", kTraceVersion);
   put_number(out, "node", record.node.value());
   put_number(out, "peer", record.peer.value());
+  put_number(out, "group", record.group.value());
   put_number(out, "term", record.term.value());
   put_number(out, "round", record.round.value());
   put_number(out, "index", record.index.value());

@@ -26,6 +26,7 @@ struct Life {
   lease::Duration sum{0};  ///< what `run 2s` and its like let pass at most
   lease::Duration interval = kIntervalMax;
   int nodes = 3;  ///< the most
+  int groups = 1;
 
   void take(const std::string& command) {
     std::istringstream words(command);
@@ -35,12 +36,15 @@ struct Life {
       sum += story::parse_span(word).value_or(lease::Duration(0));
       const std::size_t equals = word.find('=');
       const std::string name = word.substr(0, equals);
+      if (name == "groups" && word.size() == equals + 2) {
+        groups = std::max(groups, word.back() - '0');
+      }
       if (equals == std::string::npos || (name != "heartbeat" && name != "election")) continue;
       const auto span = story::parse_span(word.substr(equals + 1));
       if (span) interval = std::min(interval, *span);
     }
   }
-  bool short_enough() const { return sum <= kLifeMax * interval / nodes; }
+  bool short_enough() const { return sum <= kLifeMax * interval / (nodes * groups); }
 };
 
 /// Chance decides a length, so one input in four is run again; its neighbours are its like.

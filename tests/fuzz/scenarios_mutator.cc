@@ -30,6 +30,18 @@ std::uint64_t nodes_of(const Lines& lines) {
   return story::Cast().nodes;
 }
 
+/// How many groups these nodes have, if they have several.
+std::uint64_t groups_of(const Lines& lines) {
+  constexpr std::string_view kGroups = " groups=";
+  for (const std::string& line : lines) {
+    const std::size_t at = is_group(line) ? line.find(kGroups) : std::string::npos;
+    if (at == std::string::npos || at + kGroups.size() >= line.size()) continue;
+    const char digit = line[at + kGroups.size()];
+    if (digit >= '1' && digit <= '3') return static_cast<std::uint64_t>(digit - '0');
+  }
+  return story::Cast().groups;
+}
+
 /// One digit of a line becomes another one.
 void change_number(Lines& lines, Random& random) {
   if (lines.empty()) return;
@@ -58,7 +70,8 @@ void change(Lines& lines, Random& random) {
     case 3: return change_number(lines, random);
     case 4: return change_group(lines, random);
     default: {
-      std::string command = story::random_command(random, {nodes_of(lines), true});
+      const story::Cast cast{nodes_of(lines), true, groups_of(lines)};
+      std::string command = story::random_command(random, cast);
       return insert_part(lines, "> " + command, random);
     }
   }

@@ -19,7 +19,8 @@ std::vector<Form> lines_of(std::string_view text) {
   return lines;
 }
 
-// In a form, $ and a letter stand for what is drawn: $n a node, $l a link, $m a type of message,
+// In a form, $ and a letter stand for what is drawn: $n a node, $g its replica of a group, $l a
+// link, $L one between two replicas of a group, $m a type of message,
 // $d a number, $t a small one, $T up to four of these that never fall, $s a span, $S one of a few
 // milliseconds, $r a rate within the bound of the clocks, $b yes or no. "[...]" is there or not.
 
@@ -27,20 +28,21 @@ const std::vector<Form> kGroups = lines_of(R"(nodes $t
 nodes 3[ lease=$s][ heartbeat=$S][ election=$s][ rtt=$S][ margin=$S]
 nodes 3[ drift=$d%][ delay=$S][ seed=$d]
 nodes 5[ shared][ delay=$S][ seed=$d]
-nodes 3 shared[ lease=$s][ heartbeat=$S][ drift=$d%])");
+nodes 3 shared[ lease=$s][ heartbeat=$S][ drift=$d%]
+nodes 3 shared groups=$t[ lease=$s][ heartbeat=$S])");
 
-const std::vector<Form> kHonest = lines_of(R"(campaign $n
-campaign $n
-campaign $n
+const std::vector<Form> kHonest = lines_of(R"(campaign $g
+campaign $g
+campaign $g
 settle[ full]
 settle
 deliver all[ brief]
-deliver $l[ $m][ brief]
+deliver $L[ $m][ brief]
 deliver $m[ full]
 deliver #$d
-deliver *->$n
-deliver $n->*
-drop $l
+deliver *->$g
+deliver $g->*
+drop $L
 drop $m
 drop all
 drop #$d
@@ -55,67 +57,67 @@ crash $n
 restart $n
 restart $n lease=$s
 notice $n $n
-transfer $n $n
+transfer $g $g
 beat $n
 beat $n
 restart $n[ margin=$S] drift=$d%
-settings $n lease=$s
-settings $n drift=$d%[ margin=$S]
-settings $n[ heartbeat=$S][ election=$s][ rtt=$S] reads=on
-settings $n reads=off
+settings $g lease=$s
+settings $g drift=$d%[ margin=$S]
+settings $g[ heartbeat=$S][ election=$s][ rtt=$S] reads=on
+settings $g reads=off
 pause $n
 resume $n[ read]
 disk $n stall
 disk $n sync
-propose $n x=$d
-propose $n a b c[ d=$d]
-read $n lease
-read $n quorum
+propose $g x=$d
+propose $g a b c[ d=$d]
+read $g lease
+read $g quorum
 heal
 cut $l
 cut $l $n-$n
 isolate $n
 drift $n $r[ holder]
 drift $n $r promise
-tick $n
+tick $g
 delay $S
 entries $t
 mark $d
 show state
-show log $n
+show log $g
 show lease
-show promise[ $n]
+show promise[ $g]
 show timer
 show messages)");
 
-const std::vector<Form> kLies = lines_of(R"(preset $n term=$t[ log=$T]
-preset $n term=$d log=$T
+const std::vector<Form> kLies = lines_of(R"(preset $g term=$t[ log=$T]
+preset $g term=$d log=$T
 drift $n +$d%[ holder] beyond
 drift $n -$d%[ promise] beyond
 drift $n $d.$t%[ both beyond]
 drift $n -$dppm
-forge $l vote term=$t last_term=$t last_index=$t
-forge $l pre_vote term=$t last_term=$t last_index=$t
-forge $l append term=$t last_term=$t last_index=$t round=$d commit=$t[ lease=$s]
-forge $l append term=$t round=$t
-forge $l append_reply term=$t request_term=$t round=$d promised=$b matched=$b index=$t
-forge $l append_reply term=$t request_term=$t round=$t promised=yes matched=yes
-expect $n role leader
-expect $n role follower
-expect $n role candidate
-expect $n term $t
-expect $n commit $t
-expect $n log $t $t
-expect $n log empty
-expect $n vote none
-expect $n vote $n committed
-expect $n vote $n uncommitted
-expect $n lease none
-expect $n lease valid
-expect $n lease ended
-expect $n promise none
-expect $n promise $n live
-expect $n promise $n ended
+forge $L vote term=$t last_term=$t last_index=$t
+forge $L pre_vote term=$t last_term=$t last_index=$t
+forge $L append term=$t last_term=$t last_index=$t round=$d commit=$t[ lease=$s]
+forge $L append term=$t round=$t
+forge $L append_reply term=$t request_term=$t round=$d promised=$b matched=$b index=$t
+forge $L append_reply term=$t request_term=$t round=$t promised=yes matched=yes
+expect $g role leader
+expect $g role follower
+expect $g role candidate
+expect $g term $t
+expect $g commit $t
+expect $g log $t $t
+expect $g log empty
+expect $g vote none
+expect $g vote $g committed
+expect $g vote $g uncommitted
+expect $g lease none
+expect $g lease valid
+expect $g lease ended
+expect $g promise none
+expect $g promise $g live
+expect $g promise $g ended
 expect read $t by lease
 expect read $t by quorum
 expect read $t by leader
@@ -140,10 +142,17 @@ std::string node(Random& random, const Cast& cast) {
   return std::to_string(1 + random.below(cast.nodes));
 }
 
-std::string link(Random& random, const Cast& cast) {
+/// "" for the first one.
+std::string group(Random& random, const Cast& cast) {
+  const std::uint64_t group = random.below(cast.groups);
+  return group == 0 ? "" : std::string(1, static_cast<char>('a' + group));
+}
+
+std::string link(Random& random, const Cast& cast, const std::string& group) {
   const std::uint64_t from = random.below(cast.nodes);
   const std::uint64_t step = cast.nodes < 2 ? 0 : 1 + random.below(cast.nodes - 1);
-  return std::to_string(1 + from) + "->" + std::to_string(1 + (from + step) % cast.nodes);
+  const std::uint64_t to = (from + step) % cast.nodes;
+  return std::to_string(1 + from) + group + "->" + std::to_string(1 + to) + group;
 }
 
 std::string rising(Random& random) {
@@ -159,7 +168,9 @@ std::string rising(Random& random) {
 std::string drawn(Random& random, const Cast& cast, char letter) {
   switch (letter) {
     case 'n': return node(random, cast);
-    case 'l': return link(random, cast);
+    case 'g': return node(random, cast) + group(random, cast);
+    case 'l': return link(random, cast, "");
+    case 'L': return link(random, cast, group(random, cast));
     case 'm': return std::string(one_of(random, kTypes));
     case 'd': return number(random, 60);
     case 't': return number(random, 7);

@@ -13,6 +13,7 @@ struct Cast {
   std::uint64_t nodes = 3;  ///< 1 to 9
   /// Also messages that no node sent, clocks beyond the bound, and facts that may not hold.
   bool lies = false;
+  std::uint64_t groups = 1;  ///< 1 to 3
 };
 
 /// The first command of a scenario: a group, with settings of its own or without.
