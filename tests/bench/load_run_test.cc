@@ -226,6 +226,26 @@ TEST(RunLoad, ARefusedReadModeAndASilentAddressAreErrorsWithTheReason) {
   EXPECT_EQ(nobody.error().code, ErrorCode::unavailable);
 }
 
+TEST(RunLoad, EveryConnectionSaysWhoItIsAndHowItReads) {
+  std::mutex mutex;
+  std::map<std::string, int> said;
+  AnsweringServer server([&](const Words& words) -> std::string {
+    const std::lock_guard lock(mutex);
+    if (words[0] != "AUTH" && words[0] != "LEASEHOLD") return plain_answer(words);
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+    ++said[text];
+    return "+OK\r\n";
+  });
+  LoadOptions options = short_run("get", {server.address()});
+  options.login = {"bench", "a secret"};
+  ASSERT_TRUE(take_read_mode("stale=1s", options).ok());
+  run(options);
+  const std::map<std::string, int> expected = {{"AUTH bench a secret", 4},
+                                               {"LEASEHOLD READMODE stale 1s", 4}};
+  EXPECT_EQ(said, expected);
+}
+
 PhaseResult measured(std::uint64_t latency, std::uint64_t late, double busy) {
   PhaseResult result;
   for (int i = 0; i < 100; ++i) {

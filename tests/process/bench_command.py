@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`leasehold bench` at three real nodes: its table, its JSON and its log of HdrHistogram tell the same; each read mode
-runs; a leader that is killed costs errors of known kinds and no more; Ctrl-C ends it with the result so far."""
+runs; a leader that is killed costs errors of known kinds and no more; Ctrl-C ends it with the result so far. With --tls
+by TLS, with large values too."""
 
 import json
 import pathlib
@@ -21,12 +22,17 @@ KINDS = {"connection closed", "no reply for 10 s", "no reply at the end", "canno
 # Of a run that others may hold up: a client that was late is no fault here.
 EITHER = (MEASURED, THROWN_AWAY)
 
+def arguments(parser):
+    parser.add_argument("--tls", action="store_true", help="by TLS")
+
 
 class Bench:
     def __init__(self, options, cluster):
         self.folder = pathlib.Path(cluster.folder)
         self.begin = [options.binary, "bench", "--servers",
                       ",".join(f"127.0.0.1:{node.port}" for node in cluster.nodes)]
+        if options.tls:
+            self.begin += ["--tls-ca", str(self.folder / "certificates" / "ca.pem")]
 
     def __call__(self, *words, status=EITHER):
         """Its text, and what it wrote as JSON if it got that far."""
@@ -118,12 +124,38 @@ def refusals(bench, options):
     check(nobody.returncode == NOT_EXECUTED, f"without a server: {nobody.returncode} {nobody.stderr}")
 
 
+def protected(bench):
+    """Requests and replies that are more than a record of TLS and more than the buffers between."""
+    for workload in ("get", "set"):
+        _, found = bench("--workload", workload, "--value-size", "300k", "--keys", "20", "--in-flight", "16",
+                         "--duration", "2s", "--warm-up", "0s")
+        check(found["operations"] > 0 and set(found["errors"]) <= KINDS, f"{workload}: {found['errors']}")
+
+
+def certify(options, cluster):
+    """Nodes speak TLS at both ports, and take plain clients too: the harness is one."""
+    folder = pathlib.Path(cluster.folder) / "certificates"
+    folder.mkdir(mode=0o700)
+    nodes = ",".join(f"{node.id}=127.0.0.1" for node in cluster.nodes)
+    subprocess.run([options.binary, "cert", "init", "--cluster", "default", "--dir", str(folder), "--nodes", nodes],
+                   check=True, stdout=subprocess.DEVNULL, timeout=60)
+    for node in cluster.nodes:
+        node.flags += ["--tls-cert", str(folder / f"node-{node.id}.pem"), "--tls-key",
+                       str(folder / f"node-{node.id}-key.pem"), "--tls-ca", str(folder / "ca.pem"), "--client-tls",
+                       "optional"]
+
+
 def run(options):
     with Cluster(options.binary, keep=options.keep) as cluster:
+        if options.tls:
+            certify(options, cluster)
         cluster.start()
-        cluster.wait_leader()
         bench = Bench(options, cluster)
         smoke(bench)
+        if options.tls:
+            protected(bench)
+            return
+        cluster.wait_leader()
         read_modes(bench, cluster)
         interrupted(bench)
         refusals(bench, options)
@@ -131,4 +163,4 @@ def run(options):
 
 
 if __name__ == "__main__":
-    main(__doc__, run)
+    main(__doc__, run, arguments)
