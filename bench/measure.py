@@ -21,6 +21,7 @@ import time
 
 import cluster as c
 import goals
+import load_blocks
 from report import Report
 from stats import Histogram
 from sweeps import WARMUP, Noise, Series, Sweeps, say
@@ -140,6 +141,27 @@ def measure_writes(options, report, cluster, leader, floors):
     report.series("null-replicate", series["null"])
     report.series("write", series["write"], "null-replicate", series["null"])
     report.series("log read", series["log"], "null-replicate", series["null"])
+
+
+def measure_loads(options, report, cluster, leader, floors):
+    """Many requests at once, by `leasehold bench`: GETs beside Redis, SETs beside the floor that batches as we do."""
+    program = options.programs.parent / "server" / "leasehold"
+    port, redis, null = cluster.client_ports[leader], floors.get("redis"), floors["null"]
+    everybody = [process.pid for process in cluster.processes.values()]
+
+    def pair(name, pids, floor_name, floor, flags):
+        found = load_blocks.measure(
+            program, options.work, name,
+            {floor_name: (f"127.0.0.1:{floor.port}", floor.tree()), name: (f"127.0.0.1:{port}", pids)},
+            ["--keys", KEYS, "--value-size", VALUE_BYTES, *flags], options.pairs)
+        load_blocks.report_pair(report, name, found[name], floor_name, found[floor_name])
+
+    say(f"loads: closed loop, blocks of a second, {VALUE_BYTES}-byte values")
+    if redis:
+        pids = [cluster.processes[leader].pid]
+        pair("pipelined GET", pids, "Redis", redis, ["--connections", 16, "--pipeline", 32])
+        pair("GET at 64 connections", pids, "Redis", redis, ["--connections", 64])
+    pair("512 writes in flight", everybody, "null-replicate", null, ["--workload", "set", "--in-flight", 512])
 
 
 def open_block(options, target, port, rate, writes_percent):
@@ -264,6 +286,7 @@ def run(options):
         prove_lease_reads(options, report, cluster, leader)
         say(f"writes: closed loop, one connection, {VALUE_BYTES}-byte values")
         measure_writes(options, report, cluster, leader, floors)
+        measure_loads(options, report, cluster, leader, floors)
         say(f"open loop, {OPEN_CONNECTIONS} connections")
         port = cluster.client_ports[leader]
         measure_open(options, report, "reads", "echo", floors["echo"].port, "lease read", port)

@@ -98,7 +98,8 @@ void add_load_flags(Flags& flags, bench::LoadOptions& options) {
   add_choice(
       flags,
       {"--read-mode", "MODE",
-       "How reads are justified: lease, quorum, log, follower (a lease read at a follower), or stale=BOUND at any node",
+       "How reads are justified: lease, quorum, log, follower (a lease read at a follower), or "
+       "stale=BOUND at any node",
        "the servers'"},
       options, bench::take_read_mode);
   add_choice(flags,
