@@ -110,7 +110,6 @@ class Engine final : private Links::Listener {
   bool ended_ = false;
   std::uint64_t writes_ = 0;  ///< each value differs by its number
   std::uint64_t cpu_before_ = 0;
-  std::size_t turns_ = 0;
   std::uint64_t second_began_ = 0;
   std::uint64_t seconds_ = 0;
   Measured second_;
