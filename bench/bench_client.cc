@@ -199,6 +199,7 @@ Result<void> run_open(const OpenLoopOptions& options) {
                          {"overflows", loop.overflows},
                          {"failures", loop.failures},
                          {"elapsed_ns", loop.elapsed_ns},
+                         {"discarded", discard_reason(loop)},
                          {"late", nlohmann::json::parse(loop.late.to_json())},
                          {"writes", nlohmann::json::parse(loop.writes.to_json())}};
   const bool renews = options.workload.operation == Operation::renew;
@@ -235,8 +236,9 @@ CLI::App* add_open(CLI::App& app, OpenLoopOptions& options) {
   CLI::App* open = app.add_subcommand(
       "open",
       "Open loop: requests are due on a schedule, and latency counts from the instant at which "
-      "each was due. `late` tells how far behind the client itself was: discard a run in which "
-      "that is not small next to the latencies.");
+      "each was due. `late` tells how far behind the client itself was. `discarded` says why the "
+      "run is worthless, or is empty: at the median and at p99 at most a quarter of a latency may "
+      "be the client's own lateness.");
   add_schedule(*open, options);
   open->add_option("--writes", options.writes_percent, "percentage of SETs")
       ->capture_default_str()

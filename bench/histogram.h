@@ -39,6 +39,10 @@ class Histogram {
   /// its slot. `q` in [0, 1]. Zero when empty.
   std::uint64_t quantile(double q) const;
 
+  /// How often each slot was hit: values below 2048 have a slot each, and the slots of every
+  /// doubling above follow, 1024 each. These are the slots of an HdrHistogram with three digits.
+  const std::vector<std::uint64_t>& slot_counts() const { return slots_; }
+
   /// One line of JSON: the summary, and every used slot as [largest value of the slot, count].
   std::string to_json(std::string_view unit = "ns") const;
   /// What to_json() wrote. Errors: malformed, unsupported_format.

@@ -20,6 +20,7 @@ import tempfile
 import time
 
 import cluster as c
+import goals
 from lease_load import FIRST_ID, LOOK_S, Leases, RenewalLoad
 from report import Report
 from stats import Histogram
@@ -47,10 +48,7 @@ ROUND_LEASES = 4096
 LOADS = {"pipelined": (1, 100), "in batches": (1000, 1), "one by one": (1, 1)}
 BACKGROUND = "pipelined"
 
-GOAL_CORE = 0.5
-GOAL_LEASE_BYTES = 512.0
-# What counts as the same cost: the bad end of the interval is at most a tenth above.
-GOAL_RENEWAL = 1.1
+GOALS = goals.limits("leases")
 
 # What is written for good, and what travels to be written.
 GROWTH = {"entries": ("last",), "log bytes": ("log_bytes",), "syncs": ("node", "log_syncs"),
@@ -125,7 +123,7 @@ def measure_memory(options, report, named):
     for who, nodes in (("leader", [leader]), ("followers", followers)):
         most = max(after[node] - before[node] for node in nodes) / options.leases
         from_start = max(after[node] - at_start[node] for node in nodes) / options.leases
-        report.value(f"memory of a lease {kind}, {who}", round(most), "bytes", options.judged(GOAL_LEASE_BYTES))
+        report.value(f"memory of a lease {kind}, {who}", round(most), "bytes", options.judged(GOALS["lease_bytes"]))
         report.value(f"the same, the writes before it counted, {kind}, {who}", round(from_start), "bytes")
         say(f"  {who}: {most:.0f} bytes each; the writes before it counted, {from_start:.0f}")
 
@@ -154,8 +152,11 @@ def measure_renewing(options, report, cluster, leader, leases):
         leases.renew()
         share = used / elapsed_ns
         late_ms = Histogram(result["late"]["slots"]).quantile(0.99) / 1e6
-        report.open_row("renew", load.rate, name, Histogram(result["renewals"]["slots"]))
-        report.value(f"processor of the leader, {name}", round(share, 4), "of a core", options.judged(GOAL_CORE))
+        if result["discarded"]:
+            report.discarded("renew", load.rate, name, result["discarded"])
+        else:
+            report.open_row("renew", load.rate, name, Histogram(result["renewals"]["slots"]))
+        report.value(f"processor of the leader, {name}", round(share, 4), "of a core", options.judged(GOALS["core"]))
         report.value(f"processor of one follower, {name}", round(used_by_followers / elapsed_ns / 2, 4), "of a core")
         report.value(f"client late at p99, {name}", round(late_ms, 3), "ms")
         report_growth(report, name, grown)
@@ -239,7 +240,7 @@ class Reads:
         result = json.loads(out)
         if result["failures"]:
             raise c.MeasureError(f"{result['failures']} reads failed, the first with {result['first_failure']!r}")
-        return Histogram(result["reads"]["slots"])
+        return Histogram(result["reads"]["slots"]), result["discarded"]
 
 
 def measure_end_of_all(options, report, cluster, leader, leases):
@@ -257,18 +258,24 @@ def measure_end_of_all(options, report, cluster, leader, leases):
     seen, _ = leases.watch(over + leases.ttl_s + c.START_DEADLINE_S)
     meanwhile = reads.result()
     after, ended = cluster.leader_counters(leader), time.monotonic()
-    report.open_row("reads", OPEN_RATE, "at rest", at_rest)
-    report.open_row("reads", OPEN_RATE, "all ending", meanwhile)
-    p99s = [histogram.quantile(0.99) / 1000 for histogram in (at_rest, meanwhile)]
+    p99s = []
+    for target, (histogram, discarded) in (("at rest", at_rest), ("all ending", meanwhile)):
+        if discarded:
+            report.discarded("reads", OPEN_RATE, target, discarded)
+        else:
+            report.open_row("reads", OPEN_RATE, target, histogram)
+            p99s.append(histogram.quantile(0.99) / 1000)
     report_lateness(report, "a lease ends late, all at once", leases, seen, None)
     report.value("all at once: until the last has ended", round(max(seen) - over, 3), "s")
-    report.value("p99 of reads, while all end / at rest", round(p99s[1] / max(p99s[0], 0.001), 2), "")
+    if len(p99s) == 2:
+        report.value("p99 of reads, while all end / at rest", round(p99s[1] / max(p99s[0], 0.001), 2), "")
     report.value("elections while all end", after["term"] - before["term"], "", 0)
     report.value("reads without the leader lease while all end",
                  after["lease_fallbacks"] - before["lease_fallbacks"], "", 0)
     report.value("heartbeats while all end",
                  round((after["heartbeats_sent"] - before["heartbeats_sent"]) / (ended - began), 1), "a second")
-    say(f"  the last after {max(seen) - over:.2f} s; p99 of reads {p99s[1]:.0f} us, at rest {p99s[0]:.0f} us; "
+    shown = f"{p99s[1]:.0f} us, at rest {p99s[0]:.0f} us" if len(p99s) == 2 else "not quoted, since the client was late"
+    say(f"  the last after {max(seen) - over:.2f} s; p99 of reads {shown}; "
         f"elections {after['term'] - before['term']}")
 
 
@@ -295,7 +302,7 @@ def measure_one_renewal(options, report, cluster, leader, placement, cores):
                              "measure again on a quieter machine")
     report.series(f"lease read, {placement}", sweeps.series["read"])
     report.series(f"renewal, {placement}", sweeps.series["renewal"], "lease read", sweeps.series["read"],
-                  options.judged(GOAL_RENEWAL))
+                  options.judged(GOALS["renewal"]))
     report_growth(report, f"closed loop, {placement}", grown)
 
 
@@ -330,7 +337,7 @@ def run(options):
     say("")
     say(report.table())
     say("")
-    say(report.goals())
+    say(report.goals_table())
     return report.conclude(options.out, {
         "format": 1, "started": started.isoformat(timespec="seconds"), "machine": facts,
         "options": {"leases": options.leases, "ttl_s": options.ttl, "seconds": options.seconds,

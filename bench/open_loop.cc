@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <deque>
+#include <utility>
 #include <vector>
 
 namespace leasehold::bench {
@@ -207,6 +208,29 @@ class OpenLoop {
 };
 
 }  // namespace
+
+std::string discard_reason(const Histogram& latency, const Histogram& late) {
+  if (latency.count() == 0) return "nothing was measured";
+  for (const auto& [q, name] : {std::pair(0.5, "p50"), std::pair(0.99, "p99")}) {
+    const std::uint64_t own = late.quantile(q);
+    const std::uint64_t whole = latency.quantile(q);
+    if (static_cast<double>(own) <= kLateShareMax * static_cast<double>(whole)) continue;
+    return fmt::format("at {} the client itself was {:.1f} us late of {:.1f} us", name,
+                       static_cast<double>(own) / 1000, static_cast<double>(whole) / 1000);
+  }
+  return "";
+}
+
+std::string discard_reason(const OpenLoopResult& result) {
+  std::string reason;
+  if (result.reads.count() > 0 || result.writes.count() == 0) {
+    reason = discard_reason(result.reads, result.late);
+  }
+  if (reason.empty() && result.writes.count() > 0) {
+    reason = discard_reason(result.writes, result.late);
+  }
+  return reason;
+}
 
 Result<OpenLoopResult> open_loop(const OpenLoopOptions& options) {
   if (options.rate == 0 || options.burst == 0 || options.connections == 0 ||

@@ -35,6 +35,15 @@ struct OpenLoopResult {
   std::uint64_t elapsed_ns = 0;
 };
 
+/// How much of a latency that is quoted may be the client's own lateness, at the median and at the
+/// 99th percentile: a quarter. Above it a run says more about the client than about the server.
+inline constexpr double kLateShareMax = 0.25;
+
+/// Why latencies with this lateness are to be thrown away, as a sentence; empty if they stand.
+std::string discard_reason(const Histogram& latency, const Histogram& late);
+/// The same of a run, by everything that it measured: its reads or renewals, and its writes.
+std::string discard_reason(const OpenLoopResult& result);
+
 /// Runs the schedule and waits for the last reply. What was due during the warm-up does not count.
 /// Errors: invalid_argument, io, stopped, timed_out (no reply for ten seconds).
 Result<OpenLoopResult> open_loop(const OpenLoopOptions& options);

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -57,8 +58,10 @@ Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
   return *this;
 }
 
-Result<void> Descriptor::begin_tls(const std::shared_ptr<const tls::Context>& context) {
+Result<void> Descriptor::begin_tls(const std::shared_ptr<const tls::Context>& context,
+                                   const std::string& host) {
   stream_ = std::make_shared<tls::Stream>(context, tls::Stream::Side::dialled, fd_);
+  if (!host.empty()) stream_->expect_server(host);
   // The socket blocks, so one step is all of it.
   if (stream_->handshake().state == tls::Stream::State::done) return {};
   return Error{ErrorCode::unavailable, "no TLS connection: " + stream_->problem()};
@@ -68,12 +71,21 @@ Error system_error(const std::string& what) {
   return Error{ErrorCode::io, fmt::format("{}: {}", what, std::strerror(errno))};
 }
 
-Result<Descriptor> connect_tcp(const std::string& address) {
+Result<Descriptor> connect_tcp(const std::string& address, std::uint64_t timeout_ms) {
   auto found = resolve(address);
   if (!found) return found.error();
   const addrinfo& first = *found.value();
   Descriptor socket(::socket(first.ai_family, first.ai_socktype | SOCK_CLOEXEC, 0));
   if (!socket.open()) return system_error("socket");
+  if (timeout_ms > 0) {
+    const timeval timeout = {static_cast<time_t>(timeout_ms / 1000),
+                             static_cast<suseconds_t>(timeout_ms % 1000 * 1000)};
+    for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO}) {
+      if (setsockopt(socket.get(), SOL_SOCKET, option, &timeout, sizeof timeout) != 0) {
+        return system_error("setsockopt");
+      }
+    }
+  }
   if (connect(socket.get(), first.ai_addr, first.ai_addrlen) != 0) {
     return system_error("connect to " + address);
   }

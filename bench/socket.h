@@ -4,6 +4,7 @@
 #include <leasehold/base/result.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -32,8 +33,10 @@ class Descriptor {
   bool open() const { return fd_ >= 0; }
   /// Null: plain.
   tls::Stream* stream() const { return stream_.get(); }
-  /// Of a connection that was dialled. Errors: unavailable.
-  Result<void> begin_tls(const std::shared_ptr<const tls::Context>& context);
+  /// Of a connection that was dialled. `host`: whom the certificate has to be for, unless it names
+  /// a node; empty: anybody of the authority. Errors: unavailable.
+  Result<void> begin_tls(const std::shared_ptr<const tls::Context>& context,
+                         const std::string& host = "");
 
  private:
   int fd_ = -1;
@@ -43,9 +46,10 @@ class Descriptor {
 /// The last system error as an Error of code io: "WHAT: Connection refused".
 Error system_error(const std::string& what);
 
-/// A connection to `address` (host:port, IPv4 or a name) without Nagle's delay. Errors:
+/// A connection to `address` (host:port, IPv4 or a name) without Nagle's delay. With a timeout
+/// connecting, each read and each write last no longer, as long as the socket blocks. Errors:
 /// invalid_argument, io.
-Result<Descriptor> connect_tcp(const std::string& address);
+Result<Descriptor> connect_tcp(const std::string& address, std::uint64_t timeout_ms = 0);
 /// A listener on `address`. Errors: invalid_argument, io.
 Result<Descriptor> listen_tcp(const std::string& address);
 /// The next connection, without Nagle's delay. Blocks.

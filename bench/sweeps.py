@@ -14,12 +14,16 @@ def say(text):
 
 
 class Series:
-    """All blocks of one target."""
+    """All blocks of one target, one for each sweep."""
 
     def __init__(self):
         self.blocks = []
-        self.operations = 0
-        self.cpu_ns = 0
+        self.cpu = []  # (nanoseconds of the servers' processors, operations) of each block
+        self.rates = []  # (operations, seconds) of each block, where the rate is what counts
+
+    @property
+    def operations(self):
+        return sum(operations for _, operations in self.cpu)
 
     @property
     def all(self):
@@ -61,8 +65,7 @@ class Sweeps:
         before = c.cpu_ns(self.pids[name])
         result = self.client.block(name, operations)
         series = self.series[name]
-        series.cpu_ns += c.cpu_ns(self.pids[name]) - before
-        series.operations += operations + WARMUP
+        series.cpu.append((c.cpu_ns(self.pids[name]) - before, operations + WARMUP))
         series.blocks.append(Histogram(result["latency"]["slots"]))
 
 

@@ -107,6 +107,12 @@ std::string command_of(std::string_view words) {
   return "*" + std::to_string(count) + "\r\n" + body;
 }
 
+std::string command_of_words(const std::vector<std::string>& words) {
+  std::string command = "*" + std::to_string(words.size()) + "\r\n";
+  for (const std::string& word : words) command += bulk(word);
+  return command;
+}
+
 std::size_t reply_length(std::string_view bytes, std::size_t expected_bytes) {
   // Two bytes tell a value from a null.
   if (bytes.size() < 2) return 0;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace leasehold::bench {
 
@@ -38,6 +39,8 @@ std::size_t request_bytes(const Workload& workload);
 std::size_t reply_bytes(const Workload& workload);
 /// Any command, from its words separated by single spaces.
 std::string command_of(std::string_view words);
+/// The same of words that may have spaces.
+std::string command_of_words(const std::vector<std::string>& words);
 
 /// The length of the reply at the front of `bytes`, which is `expected_bytes`, or one line if it is
 /// an error or a null, or an array of such lines, however long. Zero if it is not complete yet.

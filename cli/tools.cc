@@ -1,4 +1,5 @@
 #include <leasehold/check/check_command.h>
+#include <leasehold/cli/bench_command.h>
 #include <leasehold/cli/tools.h>
 #include <leasehold/explore/explore_command.h>
 #include <leasehold/sim/sim_command.h>
@@ -11,6 +12,7 @@
 namespace leasehold::cli {
 
 void add_tools(Parser& parser) {
+  parser.add(Command{"bench", "Measure servers under a load of reads and writes", add_bench});
   const Tool tools[] = {
       {"sim", "Run simulated clusters with faults, by seed, and check them",
        std::string(sim::kSimUsage) + story::kTellingUsage, sim::run_sim_command},

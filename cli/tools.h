@@ -1,5 +1,5 @@
-// The commands for people who study the protocol: the simulator, the explorer, the checker,
-// stories.
+// The commands for people who study the protocol or measure servers: the load, the simulator, the
+// explorer, the checker, stories.
 #pragma once
 
 #include <leasehold/cli/parser.h>

@@ -211,6 +211,10 @@ Result<RespClient> in_its_group(Result<RespClient> client, const Access& access,
 
 }  // namespace
 
+const Login& RespClient::login() {
+  return own_login();
+}
+
 void RespClient::log_in_as(Login login) {
   own_login() = std::move(login);
 }

@@ -70,6 +70,8 @@ class RespClient {
   /// For every connection of this process that is made from here on. Call it before other threads
   /// connect.
   static void log_in_as(Login login);
+  /// What log_in_as() was given: for connections of another kind.
+  static const Login& login();
   ~RespClient();
   RespClient(RespClient&& other) noexcept;
   RespClient& operator=(RespClient&& other) noexcept;

@@ -29,8 +29,6 @@ NullReplicateOptions member_options(const Run& run, const std::string& name) {
   options.log_path = fmt::format("{}/floor_null.{}.{}", run.dir, getpid(), name);
   options.log_bytes = run.log_mib << 20U;
   if (run.appending) options.growth = RawLog::Growth::appending;
-  options.request_bytes = request_bytes(run.workload);
-  options.reply = reply_of(run.workload, 0);
   return options;
 }
 

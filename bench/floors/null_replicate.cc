@@ -1,5 +1,6 @@
 #include <leasehold/bench/floors/null_replicate.h>
 
+#include <leasehold/bench/floors/record_requests.h>
 #include <leasehold/bench/socket.h>
 
 #include <arpa/inet.h>
@@ -17,6 +18,7 @@ namespace leasehold::bench {
 namespace {
 
 constexpr std::size_t kHeaderBytes = 12;
+constexpr std::string_view kRecordReply = "+OK\r\n";
 
 Result<void> announce(const Descriptor& listener) {
   sockaddr_in bound{};
@@ -55,25 +57,22 @@ struct Follower {
 struct Client {
   Descriptor socket;
   std::string partial;
-  std::size_t requests_in_batch = 0;
+  std::string replies;  ///< of the batch, in the order of the requests
 };
 
 class NullLeader {
  public:
-  NullLeader(const NullReplicateOptions& options, Descriptor listener, RawLog log,
-             std::vector<Follower> followers)
-      : options_(options),
-        listener_(std::move(listener)),
-        log_(std::move(log)),
-        followers_(std::move(followers)) {}
+  NullLeader(Descriptor listener, RawLog log, std::vector<Follower> followers)
+      : listener_(std::move(listener)), log_(std::move(log)), followers_(std::move(followers)) {}
 
   Result<void> run() {
     for (;;) {
       auto read = read_requests();
       if (!read) return read;
-      if (batch_.empty()) continue;
-      auto replicated = replicate();
-      if (!replicated) return replicated;
+      if (!batch_.empty()) {
+        auto replicated = replicate();
+        if (!replicated) return replicated;
+      }
       answer();
     }
   }
@@ -94,10 +93,7 @@ class NullLeader {
         continue;
       }
       client.partial.append(chunk.data(), got.value());
-      client.requests_in_batch = client.partial.size() / options_.request_bytes;
-      const std::size_t complete = client.requests_in_batch * options_.request_bytes;
-      batch_.append(client.partial, 0, complete);
-      client.partial.erase(0, complete);
+      take_requests(client);
     }
     clients_.erase(std::remove_if(clients_.begin(), clients_.end(),
                                   [](const Client& client) { return !client.socket.open(); }),
@@ -105,9 +101,31 @@ class NullLeader {
     if (polled[0].revents != 0) {
       auto accepted = accept_tcp(listener_);
       if (!accepted) return accepted.error();
-      clients_.push_back({std::move(accepted).value(), "", 0});
+      clients_.push_back({std::move(accepted).value(), "", ""});
     }
     return {};
+  }
+
+  /// The complete ones.
+  void take_requests(Client& client) {
+    std::size_t taken = 0;
+    for (;;) {
+      const std::string_view rest = std::string_view(client.partial).substr(taken);
+      const RecordRequest request = first_request(rest);
+      if (request.kind == RecordRequest::Kind::incomplete) break;
+      if (request.kind == RecordRequest::Kind::malformed) {
+        client.socket = Descriptor();
+        return;
+      }
+      if (request.kind == RecordRequest::Kind::record) {
+        batch_.append(rest.substr(0, request.length));
+        client.replies += kRecordReply;
+      } else {
+        client.replies += request.reply;
+      }
+      taken += request.length;
+    }
+    client.partial.erase(0, taken);
   }
 
   /// Returns when the batch is durable here and at one follower.
@@ -154,14 +172,12 @@ class NullLeader {
 
   void answer() {
     for (Client& client : clients_) {
-      std::string replies;
-      for (; client.requests_in_batch > 0; --client.requests_in_batch) replies += options_.reply;
       // A client that is gone is noticed at its next read.
-      if (!replies.empty()) static_cast<void>(write_all(client.socket, replies).ok());
+      if (!client.replies.empty()) static_cast<void>(write_all(client.socket, client.replies).ok());
+      client.replies.clear();
     }
   }
 
-  const NullReplicateOptions& options_;
   Descriptor listener_;
   RawLog log_;
   std::vector<Follower> followers_;
@@ -209,9 +225,6 @@ Result<void> serve_null_follower(const NullReplicateOptions& options) {
 
 Result<void> serve_null_leader(const NullReplicateOptions& options,
                                const std::vector<std::string>& addresses) {
-  if (options.request_bytes == 0) {
-    return Error{ErrorCode::invalid_argument, "the size of a request must be above 0"};
-  }
   std::vector<Follower> followers;
   for (const std::string& address : addresses) {
     auto connected = connect_tcp(address);
@@ -224,8 +237,7 @@ Result<void> serve_null_leader(const NullReplicateOptions& options,
   if (!listener) return listener.error();
   auto announced = announce(listener.value());
   if (!announced) return announced;
-  NullLeader leader(options, std::move(listener).value(), std::move(log).value(),
-                    std::move(followers));
+  NullLeader leader(std::move(listener).value(), std::move(log).value(), std::move(followers));
   return leader.run();
 }
 

@@ -5,6 +5,8 @@
 // What arrives in that time is the next batch. There are no terms, no elections, no state machine
 // and no check of anything.
 //
+// A record is a SET, of any size (record_requests.h); redis-benchmark can drive it too.
+//
 // Between the processes: a frame is the length of its records (4 bytes), its sequence number (8)
 // and the records; an acknowledgement is a sequence number (8). Numbers are in the machine's own
 // order.
@@ -25,8 +27,6 @@ struct NullReplicateOptions {
   std::string log_path;
   RawLog::Growth growth = RawLog::Growth::preallocated;
   std::uint64_t log_bytes = 64U << 20U;  ///< preallocated: overwritten from its beginning when full
-  std::size_t request_bytes = 0;         ///< every record has this size
-  std::string reply;                     ///< what answers each request
 };
 
 /// Most bytes that one batch may hold.

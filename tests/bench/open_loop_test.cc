@@ -169,6 +169,35 @@ TEST(OpenLoop, ErrorRepliesAreFailures) {
   EXPECT_EQ(result.value().first_failure, "-NOLEADER try again\r\n");
 }
 
+Histogram of(std::uint64_t usual, std::uint64_t slow) {
+  Histogram histogram;
+  for (int i = 0; i < 95; ++i) histogram.record(usual);
+  for (int i = 0; i < 5; ++i) histogram.record(slow);
+  return histogram;
+}
+
+TEST(OpenLoop, AQuarterOfALatencyMayBeTheClientsOwn) {
+  EXPECT_EQ(discard_reason(of(1000, 2000), of(250, 500)), "");
+  EXPECT_EQ(discard_reason(of(1000, 2000), of(251, 500)),
+            "at p50 the client itself was 0.3 us late of 1.0 us");
+  EXPECT_EQ(discard_reason(of(1000, 2000), of(250, 501)),
+            "at p99 the client itself was 0.5 us late of 2.0 us");
+  EXPECT_EQ(discard_reason(Histogram(), Histogram()), "nothing was measured");
+}
+
+TEST(OpenLoop, ARunIsThrownAwayForItsReadsAndForItsWrites) {
+  OpenLoopResult result;
+  result.late = of(100, 100);
+  result.reads = of(1000, 1000);
+  EXPECT_EQ(discard_reason(result), "");
+  result.writes = of(200, 1000);
+  EXPECT_NE(discard_reason(result), "");
+  result.reads.clear();
+  EXPECT_NE(discard_reason(result), "");
+  result.writes = of(1000, 1000);
+  EXPECT_EQ(discard_reason(result), "");
+}
+
 TEST(OpenLoop, AServerThatGoesAwayIsAnError) {
   const OneShotServer server([](const Descriptor&) {});
   EXPECT_FALSE(open_loop(options_for(server)).ok());

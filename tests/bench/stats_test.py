@@ -7,7 +7,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 
-from stats import Histogram, compared, difference  # noqa: E402
+from stats import Histogram, compared, compared_shares, difference, share  # noqa: E402
 
 
 def block(draw, middle, size=200):
@@ -62,6 +62,24 @@ class ComparedTest(unittest.TestCase):
         self.assertLessEqual(found, high)
         self.assertLess(low, 30.0)
         self.assertGreater(high, 30.0)
+
+    def test_a_share_is_of_the_sums_and_has_an_interval(self):
+        draw = random.Random(8)
+        blocks = [(draw.gauss(500.0, 50.0), 10) for _ in range(20)] + [(1000.0, 100)]
+        value, low, high = share(blocks, resamples=200)
+        self.assertAlmostEqual(value, sum(amount for amount, _ in blocks) / 300)
+        self.assertLess(low, value)
+        self.assertGreater(high, value)
+
+    def test_moods_cancel_out_of_compared_shares(self):
+        moods = [1.0 if pair % 2 else 5.0 for pair in range(20)]
+        value, low, high = compared_shares([(150 * mood, 1) for mood in moods], [(100 * mood, 1) for mood in moods],
+                                           resamples=200)
+        self.assertAlmostEqual(value, 1.5)
+        self.assertAlmostEqual(low, 1.5)
+        self.assertAlmostEqual(high, 1.5)
+        with self.assertRaises(ValueError):
+            compared_shares([(1, 1)], [])
 
     def test_unpaired_blocks_are_refused(self):
         with self.assertRaises(ValueError):

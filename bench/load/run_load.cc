@@ -1,0 +1,176 @@
+#include <leasehold/bench/load/run_load.h>
+
+#include <leasehold/bench/load/engine.h>
+#include <leasehold/bench/load/hdr_log.h>
+#include <leasehold/bench/load/links.h>
+#include <leasehold/bench/load/outcome.h>
+#include <leasehold/bench/workload.h>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <optional>
+#include <ostream>
+#include <thread>
+#include <utility>
+
+namespace leasehold::bench {
+namespace {
+
+constexpr std::uint64_t kLoadInFlight = 512;
+constexpr std::uint64_t kLoadBytes = 16U << 20U;
+/// A key that could not be written is tried again, so often and after so long.
+constexpr int kLoadPasses = 20;
+constexpr std::chrono::milliseconds kLoadPause{250};
+
+/// Everything that one run writes.
+class Run {
+ public:
+  Run(const LoadOptions& options, const std::function<bool()>& ended, std::ostream& out,
+      std::ostream& news)
+      : options_(options), ended_(ended), out_(out), news_(news) {}
+
+  Result<bool> run() {
+    if (auto files = open_files(); !files) return files.error();
+    auto links = Links::open(options_);
+    if (!links) return links.error();
+    hooks_.ended = ended_;
+    Engine engine(*links.value(), options_, hooks_);
+    if (options_.load) {
+      if (auto loaded = load_keys(engine); !loaded) return loaded.error();
+    }
+    auto result = measure(engine);
+    if (!result) return result.error();
+    out_ << table_of_load(result.value(), options_) << std::flush;
+    if (auto written = write_files(result.value()); !written) return written.error();
+    return worthless_because(result.value(), options_).empty();
+  }
+
+ private:
+  /// Before anything is measured, so that no run is lost to a path that is wrong.
+  Result<void> open_files() {
+    started_ = std::chrono::system_clock::now();
+    if (!options_.json.empty()) {
+      json_.open(options_.json);
+      if (!json_) return file_error();
+    }
+    if (options_.hdr.empty()) return {};
+    const std::chrono::duration<double> epoch = started_.time_since_epoch();
+    auto log = HdrLog::create(options_.hdr, epoch.count());
+    if (!log) return log.error();
+    hdr_.emplace(std::move(log).value());
+    return {};
+  }
+
+  Error file_error() const {
+    return Error{ErrorCode::io, fmt::format("--json {}: it cannot be written", options_.json)};
+  }
+
+  /// All keys, and then again those that failed: a leader may change meanwhile.
+  Result<void> load_keys(Engine& engine) {
+    std::uint64_t next = 0;
+    std::vector<LoadOperation> again;
+    Phase phase;
+    phase.in_flight =
+        std::clamp<std::uint64_t>(kLoadBytes / options_.value_bytes, 1, kLoadInFlight);
+    phase.next = [&next, this]() -> std::optional<LoadOperation> {
+      if (next == options_.keys) return std::nullopt;
+      return LoadOperation{OperationKind::insert, next++, 1};
+    };
+    hooks_.failed = [&again](const LoadOperation& operation) { again.push_back(operation); };
+    hooks_.passed = [&next, this](const Measured&, std::uint64_t, double, std::size_t) {
+      if (options_.quiet) return;
+      news_ << fmt::format("writing the keys: {} of {}", next, options_.keys) << std::endl;
+    };
+    for (int pass = 1;; ++pass) {
+      const auto loaded = engine.run(phase);
+      if (!loaded) return loaded.error();
+      if (loaded.value().ended_early) {
+        return Error{ErrorCode::stopped,
+                     "ended before all keys were written: nothing was measured"};
+      }
+      if (again.empty()) break;
+      if (pass == kLoadPasses) return load_error(loaded.value().total);
+      std::this_thread::sleep_for(kLoadPause);
+      phase.next = [left = std::exchange(again, {})]() mutable -> std::optional<LoadOperation> {
+        if (left.empty()) return std::nullopt;
+        const LoadOperation operation = left.back();
+        left.pop_back();
+        return operation;
+      };
+    }
+    hooks_.failed = nullptr;
+    return {};
+  }
+
+  static Error load_error(const Measured& total) {
+    std::string kinds;
+    for (const auto& [kind, count] : total.errors) {
+      kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count, kind);
+    }
+    return Error{ErrorCode::unavailable,
+                 fmt::format("not all keys could be written ({}): try again, or --no-load", kinds)};
+  }
+
+  Result<PhaseResult> measure(Engine& engine) {
+    OperationSource source(options_.mix, options_.chosen_distribution(), options_.keys,
+                           options_.seed);
+    Phase phase;
+    phase.next = [&source] { return std::optional(source.next()); };
+    phase.rate = options_.rate;
+    phase.in_flight = options_.in_flight;
+    phase.warm_up_ns = static_cast<std::uint64_t>(options_.warm_up_s * 1e9);
+    phase.duration_ns = static_cast<std::uint64_t>(options_.duration_s * 1e9);
+    hooks_.passed = [this](const Measured& second, std::uint64_t number, double length_s,
+                           std::size_t in_flight) { pass(second, number, length_s, in_flight); };
+    out_ << title_of(options_) << "\n" << std::flush;
+    return engine.run(phase);
+  }
+
+  void pass(const Measured& second, std::uint64_t number, double length_s, std::size_t in_flight) {
+    const SecondSummary summary = summary_of(second, length_s);
+    if (summary.operations == 0 && summary.errors == 0 && length_s < 0.5) return;
+    seconds_.push_back(summary);
+    if (!options_.quiet) news_ << progress_of(summary, number, in_flight) << std::endl;
+    if (hdr_) {
+      for (std::size_t kind = 0; kind < kKinds; ++kind) {
+        hdr_->add(second.latencies[kind], kind_name(static_cast<OperationKind>(kind)), passed_s_,
+                  length_s);
+      }
+    }
+    passed_s_ += length_s;
+  }
+
+  Result<void> write_files(const PhaseResult& result) {
+    if (!options_.json.empty()) {
+      const auto seconds = std::chrono::system_clock::to_time_t(started_);
+      const std::string started = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(seconds));
+      json_ << json_of_load(result, seconds_, options_, started) << "\n" << std::flush;
+      if (!json_) return file_error();
+    }
+    return hdr_ ? hdr_->close() : Result<void>{};
+  }
+
+  const LoadOptions& options_;
+  const std::function<bool()>& ended_;
+  std::ostream& out_;
+  std::ostream& news_;
+  std::chrono::system_clock::time_point started_;
+  std::ofstream json_;
+  std::optional<HdrLog> hdr_;
+  Engine::Hooks hooks_;
+  std::vector<SecondSummary> seconds_;
+  double passed_s_ = 0;
+};
+
+}  // namespace
+
+Result<bool> run_load(const LoadOptions& options, const std::function<bool()>& ended,
+                      std::ostream& out, std::ostream& news) {
+  return Run(options, ended, out, news).run();
+}
+
+}  // namespace leasehold::bench

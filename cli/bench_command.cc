@@ -1,0 +1,144 @@
+#include <leasehold/bench/load/options.h>
+#include <leasehold/bench/load/run_load.h>
+#include <leasehold/cli/access.h>
+#include <leasehold/cli/bench_command.h>
+#include <leasehold/cli/ending_signals.h>
+#include <leasehold/cli/exit_status.h>
+#include <leasehold/client/resp_client.h>
+
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace leasehold::cli {
+namespace {
+
+constexpr const char* kBenchText = R"(
+Measures the servers that it is pointed at, of Leasehold or of anything else that speaks the
+protocol of Redis. It writes the keys key:0000000000 and so on: never point it at data that counts.
+
+Without --rate the loop is closed: the next operation begins when one is answered, which is right
+for the highest rate and hides what a queue would add. With --rate it is open: operations are due
+on a schedule, and latency counts from the instant at which each was due.
+
+Operations go to the leader of their key, which the servers tell (CLUSTER SLOTS, else ROLE), and
+follow it when it changes; where they tell nothing, to all --servers in turn. Errors are counted
+by kind.
+
+The client checks itself. A run is thrown away, with exit status 1, if in an open loop at the
+median or at p99 more than a quarter of the latency was the client's own lateness, or if in a
+closed loop its thread was busy for 95 % of the time. It has one thread.
+
+Workloads: get, set; ycsb-a to ycsb-f (half updates; 5 % updates; reads; 5 % inserts and the newest
+keys read; scans of up to 100 keys, by MGET; half read-modify-writes). Those of YCSB draw keys by
+Zipf's law with the exponent 0.99, scrambled, unless --distribution says otherwise.
+
+Exit status: 0 measured, 1 thrown away, 2 a flag is wrong, 4 no server, or the keys could not be
+written. Ctrl-C ends the run with the result so far.
+
+Examples:
+  leasehold bench --servers 10.0.0.1:7201,10.0.0.2:7201 --workload ycsb-a --connections 64
+  leasehold bench --servers localhost:7201 --workload set --in-flight 512 --value-size 1k
+  leasehold bench --servers localhost:7201 --rate 5000 --read-mode lease --hdr reads.hlog)";
+
+struct WantedBench {
+  bench::LoadOptions options;
+  lease::Duration duration{};
+  lease::Duration warm_up{std::chrono::nanoseconds(-1)};
+  bool no_load = false;
+};
+
+using Take = Result<void> (*)(const std::string&, bench::LoadOptions&);
+
+void add_choice(Flags& flags, const Flag& flag, bench::LoadOptions& options, Take take) {
+  flags.add(flag, [take, &options](const std::string& text) { return take(text, options); });
+}
+
+template <class Number>
+void add_amount(Flags& flags, const Flag& flag, Number& number) {
+  flags.add(flag, [&number](const std::string& text) -> Result<void> {
+    const auto amount = bench::parse_amount(text);
+    if (!amount) return amount.error();
+    number = amount.value();
+    return {};
+  });
+}
+
+double seconds_of(lease::Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+int bench_servers(WantedBench& wanted) {
+  bench::LoadOptions& options = wanted.options;
+  options.access = access();
+  options.login = client::RespClient::login();
+  options.load = !wanted.no_load;
+  options.duration_s = seconds_of(wanted.duration);
+  options.warm_up_s = seconds_of(wanted.warm_up);
+  if (auto settled = bench::settle(options); !settled) {
+    return misused("bench", settled.error().message);
+  }
+  // Before there are other threads.
+  const EndingSignals signals;
+  const auto ended = [&signals] { return signals.next_ending(lease::Duration(0)) != 0; };
+  const auto stands = bench::run_load(options, ended, std::cout, std::cerr);
+  if (stands) return stands.value() ? 0 : kNo;
+  return fail("bench", stands.error().message,
+              stands.error().code == ErrorCode::invalid_argument ? kUsage : kNotExecuted);
+}
+
+void add_load_flags(Flags& flags, bench::LoadOptions& options) {
+  add_choice(flags, {"--workload", "NAME", "What is done: get, set, ycsb-a to ycsb-f", "get"},
+             options, bench::take_workload);
+  add_choice(flags,
+             {"--distribution", "NAME", "Of the keys: uniform, zipf or latest", "the workload's"},
+             options, bench::take_distribution);
+  add_choice(
+      flags,
+      {"--read-mode", "MODE",
+       "How reads are justified: lease, quorum, log, follower (a lease read at a follower), or "
+       "stale=BOUND at any node",
+       "the servers'"},
+      options, bench::take_read_mode);
+  add_choice(flags,
+             {"--route", "WHERE", "Which servers the operations go to: leader, follower or any",
+              "the read mode's"},
+             options, bench::take_route);
+  add_amount(flags, {"--keys", "N", "How many keys", "100000, fewer of large values"},
+             options.keys);
+  add_amount(flags, {"--value-size", "BYTES", "Of a value, 16 to 1M", "256"}, options.value_bytes);
+}
+
+}  // namespace
+
+Run add_bench(Flags& flags) {
+  const auto wanted = std::make_shared<WantedBench>();
+  bench::LoadOptions& options = wanted->options;
+  flags.add_servers(options.servers);
+  add_load_flags(flags, options);
+  add_amount(flags, {"--connections", "N", "How many connections, 1 to 4096", "1"},
+             options.connections);
+  add_amount(flags, {"--pipeline", "N", "Requests under way on each connection", "1"},
+             options.pipeline);
+  add_amount(flags,
+             {"--in-flight", "N",
+              "Requests under way on all connections, 1 to 4096; with --rate at most so many: one "
+              "that is due past it is an error",
+              "--connections times --pipeline"},
+             options.in_flight);
+  add_amount(flags, {"--rate", "N", "Operations due a second: an open loop"}, options.rate);
+  flags.add({"--duration", "DURATION", "Of what counts", "10s"}, wanted->duration);
+  flags.add({"--warm-up", "DURATION", "Before anything counts", "2s"}, wanted->warm_up);
+  flags.add({"--no-load", "", "Do not write every key first"}, wanted->no_load);
+  flags.add({"--smoke", "", "A run of some seconds: ycsb-a, 1000 keys"}, options.smoke);
+  add_amount(flags, {"--seed", "N", "Of keys and operations", "1"}, options.seed);
+  flags.add({"--json", "FILE", "Write everything there, with the raw histograms"}, options.json);
+  flags.add({"--hdr", "FILE", "Write a log of HdrHistogram there, a second a line"}, options.hdr);
+  flags.add({"--quiet", "", "No progress lines"}, options.quiet);
+  flags.set_footer(kBenchText);
+  return [wanted] { return bench_servers(*wanted); };
+}
+
+}  // namespace leasehold::cli
