@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kRedialWait = 100 * kMillisecond;
 constexpr std::uint64_t kReturnWait = 2000 * kMillisecond;
-/// A connection on which a request has waited for so long is given up.
+/// The client closes a connection whose oldest request has waited this long.
 constexpr std::uint64_t kSilenceMax = 10'000 * kMillisecond;
 constexpr std::size_t kChunkBytes = 256U << 10U;
 constexpr std::size_t kSlotDigitsMax = 5;

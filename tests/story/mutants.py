@@ -2,8 +2,8 @@
 """Breaks one rule at a time and expects a scenario file to show what the rule prevents.
 
 The mutants are those of tests/mutants/, and so is the machinery: a copy of the portable tree, one mutant, one build.
-SHOWN names the scenario whose story a simpler rule would end otherwise, and the words with which it ends then. Where
-these are a violation, the story is told without its expectations (`expect`), which would end it earlier.
+SHOWN lists, for each mutant, a scenario and the words with which it ends when the mutant is in the core. Where these
+words are a violation, the script first removes the scenario's `expect` lines: one of them would stop the run before it.
 
   mutants.py                all of SHOWN
   mutants.py NAME...        these mutants only
