@@ -141,7 +141,7 @@ Result<void> HostShell::start() {
           raft::ProcessOptions{process, options_.timing, kLongestPromise * options_.timing.lease},
           remembered, loop_.transport(), static_cast<replica::SupportStore&>(*this),
           loop_.clock().now()),
-      [this](lease::Now now) {
+      *log_, [this](lease::Now now) {
         const auto [accepted, durable] = log_->progress();
         return disk_.goes_on(accepted, durable, now.promise);
       });

@@ -209,17 +209,7 @@ void Loop::turn() {
   look_at_deadlines(now);
   dispatch(now);
   gathering_ = false;
-  turns_.swap(scheduled_);
-  for (const raft::GroupId id : turns_) {
-    const auto seat = seats_.find(id);
-    if (seat == seats_.end()) continue;  // removed since
-    seat->second.scheduled = false;
-    GroupShell& group = *seat->second.group;
-    group.turn(now);
-    if (process_ && group.driver() != nullptr) process_->handled(*group.driver());
-    note_due(group);
-  }
-  turns_.clear();
+  run_turns(now);
   if (process_) {
     process_->set_healthy(healthy_(now));
     // Later than `now`: a beat that began before all these groups had their turns would be worth
@@ -233,6 +223,25 @@ void Loop::turn() {
   // At a follower usually no caller waits for what is applied: the news waits for the next message,
   // which saves one wake-up per write.
   if (mailbox_.set_awaiting(awaiting_ > 0)) wake();
+}
+
+/// The disk and the threads that apply begin with what all these groups have for them.
+void Loop::run_turns(lease::Now now) {
+  appliers_.hold();
+  if (log_ != nullptr) log_->hold();
+  turns_.swap(scheduled_);
+  for (const raft::GroupId id : turns_) {
+    const auto seat = seats_.find(id);
+    if (seat == seats_.end()) continue;  // removed since
+    seat->second.scheduled = false;
+    GroupShell& group = *seat->second.group;
+    group.turn(now);
+    if (process_ && group.driver() != nullptr) process_->handled(*group.driver());
+    note_due(group);
+  }
+  turns_.clear();
+  if (log_ != nullptr) log_->release();
+  appliers_.release();
 }
 
 void Loop::look_at_deadlines(lease::Now now) {

@@ -10,6 +10,7 @@
 #include <leasehold/node/node_work_pool.h>
 #include <leasehold/replica/observer.h>
 #include <leasehold/replica/process_driver.h>
+#include <leasehold/storage/shared_log.h>
 
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
@@ -53,11 +54,12 @@ class Loop {
   void connect(net::TcpOptions tcp, const net::TcpCallbacks& policy);
   /// Errors: those of TcpTransport::start().
   Result<void> listen();
-  /// The groups share their promises from now on.
+  /// The groups share their promises and their log from now on.
   /// `healthy`: see ProcessDriver::set_healthy(); asked in each turn.
-  void share(std::unique_ptr<replica::ProcessDriver> process,
+  void share(std::unique_ptr<replica::ProcessDriver> process, storage::SharedLog& log,
              std::function<bool(lease::Now)> healthy) {
     process_ = std::move(process);
+    log_ = &log;
     healthy_ = std::move(healthy);
   }
   void run();
@@ -104,6 +106,7 @@ class Loop {
  private:
   void wake();
   void turn();
+  void run_turns(lease::Now now);
   void schedule_turn();
   void dispatch(lease::Now now);
   void give(raft::GroupId group, replica::Event event);
@@ -132,6 +135,7 @@ class Loop {
   const char* name_;
   /// Null: each group has promises of its own.
   std::unique_ptr<replica::ProcessDriver> process_;
+  storage::SharedLog* log_ = nullptr;  ///< null: the group has a log of its own
   std::function<bool(lease::Now)> healthy_;
   LastRefusal refusal_;
   RefusalLines refusal_lines_;

@@ -8,6 +8,12 @@
 #include <utility>
 
 namespace leasehold::node {
+namespace {
+
+/// Lines that wait for release(): few enough that the threads begin while a long turn goes on.
+constexpr std::size_t kUnannouncedMax = 32;
+
+}  // namespace
 
 WorkPool::WorkPool(const std::string& name, std::size_t threads, int niceness) {
   LEASEHOLD_ASSERT(threads > 0);
@@ -27,7 +33,28 @@ WorkPool::~WorkPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
+void WorkPool::hold() {
+  const std::lock_guard lock(mutex_);
+  held_ = true;
+}
+
+void WorkPool::release() {
+  std::size_t lines = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    held_ = false;
+    lines = std::exchange(unannounced_, 0);
+  }
+  wake(lines);
+}
+
+void WorkPool::wake(std::size_t lines) {
+  if (lines == 1) work_.notify_one();
+  if (lines > 1) work_.notify_all();
+}
+
 void WorkPool::Line::add(Task task) {
+  std::size_t lines = 0;
   {
     const std::lock_guard lock(pool_.mutex_);
     if (left_) return;
@@ -35,8 +62,11 @@ void WorkPool::Line::add(Task task) {
     if (ready_ || runs_) return;
     ready_ = true;
     pool_.ready_.push_back(this);
+    ++pool_.unannounced_;
+    if (pool_.held_ && pool_.unannounced_ < kUnannouncedMax) return;
+    lines = std::exchange(pool_.unannounced_, 0);
   }
-  pool_.work_.notify_one();
+  pool_.wake(lines);
 }
 
 void WorkPool::Line::leave() {

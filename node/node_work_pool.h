@@ -50,14 +50,22 @@ class WorkPool {
   WorkPool(const WorkPool&) = delete;
   WorkPool& operator=(const WorkPool&) = delete;
 
+  /// Until release() a thread that sleeps is not woken for each task that is added, but for many at
+  /// once. One thread calls both.
+  void hold();
+  void release();
+
  private:
   void run(int niceness);
+  void wake(std::size_t lines);
 
   std::mutex mutex_;
   std::condition_variable work_;
   std::condition_variable rests_;  ///< a line has
   // Under mutex_.
   std::deque<Line*> ready_;
+  bool held_ = false;
+  std::size_t unannounced_ = 0;  ///< lines that became ready while held_ was set
   bool stopping_ = false;
 
   std::vector<std::thread> threads_;

@@ -6,6 +6,13 @@
 #include <algorithm>
 
 namespace leasehold::storage {
+namespace {
+
+/// Batches that wait for release(): with so many the writer begins, and the disk works while the
+/// rest of them is made.
+constexpr std::size_t kHeldMax = 256;
+
+}  // namespace
 
 LogThreads::LogThreads(const SegmentLogOptions& options, std::unique_ptr<SegmentStore> store)
     : options_(options), store_(std::move(store)) {}
@@ -77,6 +84,7 @@ void LogThreads::set_process_sink(std::function<void(std::uint64_t)> sink) {
 
 void LogThreads::persist(std::shared_ptr<const Pending> pending) {
   bool fits = false;
+  bool waits = false;
   {
     const Lock lock(mutex_);
     if (failure_) return;
@@ -85,8 +93,10 @@ void LogThreads::persist(std::shared_ptr<const Pending> pending) {
     ++enqueued_;
     fits = pending_bytes_ <= options_.queue_bytes_max;
     look_behind();
+    waits = !has_to_write();
   }
   if (fits) {
+    if (waits) return;
     // Without the lock, or the writer would wake up to wait for it.
     write_wanted_.notify_one();
     return;
@@ -97,12 +107,32 @@ void LogThreads::persist(std::shared_ptr<const Pending> pending) {
                          store_->path(), options_.queue_bytes_max)});
 }
 
+void LogThreads::hold() {
+  const Lock lock(mutex_);
+  held_ = true;
+}
+
+void LogThreads::release() {
+  {
+    const Lock lock(mutex_);
+    held_ = false;
+    if (pending_.empty()) return;
+  }
+  write_wanted_.notify_one();
+}
+
+/// Under mutex_.
+bool LogThreads::has_to_write() const {
+  return !pending_.empty() && (!held_ || pending_.size() >= kHeldMax);
+}
+
 Result<void> LogThreads::write_now(std::shared_ptr<const Pending> pending) {
   if (!started()) {
     auto done = store_->append(merge({std::move(pending)}));
     return done ? store_->rest() : done;
   }
   persist(std::move(pending));
+  release();
   Lock lock(mutex_);
   const std::uint64_t until = enqueued_;
   written_.wait(lock, [&] { return finished_ >= until || failure_; });
@@ -113,7 +143,7 @@ Result<void> LogThreads::write_now(std::shared_ptr<const Pending> pending) {
 LogThreads::Waiting LogThreads::next_to_write() {
   Waiting waiting;
   Lock lock(mutex_);
-  write_wanted_.wait(lock, [this] { return !pending_.empty() || stopping_ || failure_; });
+  write_wanted_.wait(lock, [this] { return has_to_write() || stopping_ || failure_; });
   if (failure_) return waiting;
   if (pending_.empty()) return waiting;
   const std::size_t bytes_max =

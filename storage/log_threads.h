@@ -49,6 +49,10 @@ class LogThreads {
   void set_process_sink(std::function<void(std::uint64_t write)> sink);
 
   void persist(std::shared_ptr<const Pending> pending);
+  /// Between the two the writer waits for more of what is given to persist(), up to a bound: a sync
+  /// costs the same for one batch as for many. One thread calls both.
+  void hold();
+  void release();
   /// The same, and durable on return. Before start() too. Errors: io, invalid_argument.
   Result<void> write_now(std::shared_ptr<const Pending> pending);
   void read(raft::GroupId group, const ReadRequest& request);
@@ -65,6 +69,7 @@ class LogThreads {
     ReadRequest request;
   };
 
+  bool has_to_write() const;
   void write_loop();
   Waiting next_to_write();
   bool write_waiting(Waiting& waiting);
@@ -107,6 +112,7 @@ class LogThreads {
   std::atomic<bool> behind_{false};
   std::uint64_t enqueued_ = 0;
   std::uint64_t finished_ = 0;  ///< of them
+  bool held_ = false;           ///< more is about to come
   std::deque<Read> reads_;
   std::optional<raft::GroupId> reading_;  ///< whose read is under way
   std::optional<Error> failure_;

@@ -56,6 +56,11 @@ class SharedLog {
     threads_.set_process_sink(std::move(done));
   }
 
+  /// What groups give to persist() between the two is made durable together, as far as possible:
+  /// one sync costs the same for one group as for many. One thread calls both.
+  void hold() { threads_.hold(); }
+  void release() { threads_.release(); }
+
   std::uint64_t syncs() { return threads_.store().syncs(); }
   /// Batches of all groups so far, and how many of them are durable.
   std::pair<std::uint64_t, std::uint64_t> progress() { return threads_.progress(); }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <memory>
 #include <string>
@@ -99,6 +100,25 @@ TEST(GroupApplier, ACommandThatDoesNotDecodeIsReportedOnlyToTheNode) {
       << applied.error().message;
   EXPECT_EQ(view.applied(), raft::Index(0));
   EXPECT_EQ(callers.table().size(), 1U);
+}
+
+// A turn that takes long gives the threads what there is, and its end the rest.
+TEST(WorkPool, RunsManyBeforeTheReleaseAndAllBehindIt) {
+  WorkPool pool("lh-apply", 2);
+  std::atomic<int> ran = 0;
+  std::vector<std::unique_ptr<WorkPool::Line>> lines;
+  pool.hold();
+  for (int i = 0; i < 40; ++i) {
+    lines.push_back(std::make_unique<WorkPool::Line>(pool));
+    lines.back()->add([&ran] { ++ran; });
+  }
+  while (ran < 32) std::this_thread::yield();
+  lines.push_back(std::make_unique<WorkPool::Line>(pool));
+  lines.back()->add([] {});
+  lines.pop_back();  // it leaves before its turn
+  lines.front()->add([&ran] { ++ran; });
+  pool.release();
+  while (ran < 41) std::this_thread::yield();
 }
 
 }  // namespace

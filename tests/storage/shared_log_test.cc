@@ -55,6 +55,48 @@ TEST(SharedLog, OneSyncServesAllGroupsThatWait) {
   EXPECT_LE(log->syncs() - before, 3U);
 }
 
+TEST(SharedLog, WhatIsHeldTakesOneSync) {
+  const auto history = std::make_shared<DiskHistory>();
+  auto log = std::move(open_shared(history)).value();
+  std::vector<Writer> writers;
+  for (std::uint64_t i = 1; i <= 30; ++i) writers.emplace_back(GroupId(i), i, Cuts::none);
+  for (Writer& writer : writers) writer.open(*log);
+  for (Writer& writer : writers) writer.wait();
+  const std::uint64_t before = log->syncs();
+  log->hold();
+  for (Writer& writer : writers) writer.write(1);
+  log->release();
+  for (Writer& writer : writers) writer.wait();
+  EXPECT_EQ(log->syncs() - before, 1U);
+}
+
+// The end of a replica is durable on return: it must not wait for the one who holds the log.
+TEST(SharedLog, AGroupIsRemovedWhileTheLogIsHeld) {
+  const auto history = std::make_shared<DiskHistory>();
+  auto log = std::move(open_shared(history)).value();
+  Writer writer(GroupId(1), 5, Cuts::none);
+  writer.open(*log);
+  writer.wait();
+  writer.close();
+  log->hold();
+  EXPECT_TRUE(log->remove_group(GroupId(1), raft::NodeId(7)));
+  log->release();
+}
+
+// Of a turn that takes long, the disk gets what there is.
+TEST(SharedLog, ManyBatchesDoNotWaitForTheRelease) {
+  const auto history = std::make_shared<DiskHistory>();
+  auto log = std::move(open_shared(history)).value();
+  Writer writer(GroupId(1), 5, Cuts::none);
+  writer.open(*log);
+  writer.wait();
+  log->hold();
+  writer.write(400);
+  while (log->progress().second < 200) std::this_thread::yield();
+  log->release();
+  writer.wait();
+}
+
 // A disk that stalls under the writes of many groups must not end all of them.
 TEST(SharedLog, IsBehindForAllGroupsWhileMoreThanHalfOfItsQueueWaits) {
   const auto history = std::make_shared<DiskHistory>();
