@@ -154,6 +154,9 @@ def sum_of(states, name):
 
 
 def footprint(pid):
-    """Threads, open files (sockets among them), and resident bytes."""
-    return {"threads": len(os.listdir(f"/proc/{pid}/task")), "files": len(os.listdir(f"/proc/{pid}/fd")),
+    """Threads, open files (sockets among them), segments of the log, and resident bytes. How many segments there are
+    follows from the bytes of the log, of however many groups."""
+    files = [os.readlink(entry.path) for entry in os.scandir(f"/proc/{pid}/fd")]
+    segments = sum(name.endswith(".seg") for name in files)
+    return {"threads": len(os.listdir(f"/proc/{pid}/task")), "files": len(files) - segments, "segments": segments,
             "bytes": c.resident_kib(pid) * 1024}

@@ -42,40 +42,59 @@ class Run:
         self.pools.append(pool)
         return pool
 
-    def at_rest(self, groups):
-        """What a host pays for groups that nobody uses, and how soon they have leases."""
+    def begin(self, groups):
+        """A pool whose groups rest, and how soon they were open and had leases."""
         say(f"{groups} group{'s' if groups > 1 else ''}: start")
         pool = self.pool(groups)
         leases_s = pool.start()
         opened_s = max(host.opened_ms for host in pool.hosts.values()) / 1000
         pool.settle()
-        time.sleep(2 * LEASE_S)  # for the last that have changed their leader
-        before, cpu, began = pool.ask("status"), c.cpu_ns(pool.pids()), time.monotonic()
-        time.sleep(self.options.rest_s)
-        after, passed = pool.ask("status"), time.monotonic() - began
-        prints = [footprint(pid) for pid in pool.pids()]
-        found = {
-            "opened": opened_s, "leases": leases_s,
-            "messages": (sum_of(after, "messages") - sum_of(before, "messages")) / passed / len(HOSTS),
-            "core": 100 * (c.cpu_ns(pool.pids()) - cpu) / 1e9 / passed / len(HOSTS),
-            **{name: max(one[name] for one in prints) for name in prints[0]}}
-        say(f"  open after {opened_s:.2f} s, all leases after {leases_s:.2f} s; at rest a host sends "
-            f"{found['messages']:.1f} messages a second, takes {found['core']:.2f} % of a core and "
-            f"{found['bytes'] / 2**20:.1f} MiB, and has {found['threads']} threads and {found['files']} open files")
-        return pool, found
+        say(f"  open after {opened_s:.2f} s, all leases after {leases_s:.2f} s")
+        return pool, {"opened": opened_s, "leases": leases_s, "cpu": Series()}
+
+    def at_rest(self, pools):
+        """What a host pays for groups that nobody uses. `pools`: by the number of groups; they rest at the same time,
+        so that what else the machine does concerns all of them alike."""
+        time.sleep(self.options.settle_s)  # the last have changed their leader
+        sent = {pool: 0 for pool, _ in pools.values()}
+        passed = 0.0
+        for window in range(self.options.windows):
+            # A status looks at all groups: it is asked for outside of the window.
+            messages = {pool: sum_of(pool.ask("status"), "messages") for pool in sent}
+            before = {pool: c.cpu_ns(pool.pids()) for pool in sent}
+            began = time.monotonic()
+            time.sleep(self.options.rest_s)
+            seconds = time.monotonic() - began
+            passed += seconds
+            cpu = {pool: c.cpu_ns(pool.pids()) - before[pool] for pool in sent}
+            for pool, found in pools.values():
+                found["cpu"].blocks.append(Histogram([(cpu[pool] / seconds / len(HOSTS), 1)]))
+                sent[pool] += sum_of(pool.ask("status"), "messages") - messages[pool]
+            say(f"  {window + 1:2}/{self.options.windows}  % of a core, a host: " + "  ".join(
+                f"{groups} group{'s' if groups > 1 else ''} {found['cpu'].blocks[-1].quantile(0.5) / 1e7:.3f}"
+                for groups, (_, found) in pools.items()))
+        for groups, (pool, found) in pools.items():
+            prints = [footprint(pid) for pid in pool.pids()]
+            found.update({name: max(one[name] for one in prints) for name in prints[0]})
+            found["messages"] = sent[pool] / passed / len(HOSTS)
+            say(f"  {groups} group{'s' if groups > 1 else ''}: a host sends {found['messages']:.1f} messages a second, "
+                f"takes {found['bytes'] / 2**20:.1f} MiB, and has {found['threads']} threads, {found['files']} open "
+                f"files and {found['segments']} segments")
 
     def report_rest(self, one, many):
         groups, value = self.options.groups, self.report.value
+        self.report.series("a second at rest, one group", one["cpu"])
         for count in sorted(many):
             found, name = many[count], f"{count} groups"
+            self.report.series(f"a second at rest, {name}", found["cpu"], "one group", one["cpu"], GOALS["cpu"])
+            value(f"{name}: a core at rest, a host", found["cpu"].all.quantile(0.5) / 1e7, "%", GOALS["core_percent"])
             value(f"{name}: messages of a host at rest / with one group", found["messages"] / one["messages"], "",
                   GOALS["messages"])
-            value(f"{name}: processor time at rest / with one group", found["core"] / one["core"], "", GOALS["cpu"])
-            value(f"{name}: a core at rest, a host", found["core"], "%", GOALS["core_percent"])
             value(f"{name}: threads of a host / with one group", found["threads"] / one["threads"], "",
                   GOALS["threads"])
-            value(f"{name}: open files of a host / with one group", found["files"] / one["files"], "",
+            value(f"{name}: open files of a host but segments / with one group", found["files"] / one["files"], "",
                   GOALS["files"])
+            value(f"{name}: segments of a host", found["segments"], "")
             value(f"{name}: memory of a group", (found["bytes"] - one["bytes"]) / (count - 1), "bytes",
                   GOALS["group_bytes"])
         value(f"{groups} groups: all are open", many[groups]["opened"], "s", GOALS["open_s"])
@@ -180,13 +199,12 @@ class Run:
 
     def everything(self):
         options = self.options
-        single, one = self.at_rest(1)
-        many = {}
-        for count in options.counts:
-            pool, many[count] = self.at_rest(count)
-            if count != options.groups:
-                pool.stop()
-        self.report_rest(one, many)
+        pools = {count: self.begin(count) for count in (1, *options.counts)}
+        self.at_rest(pools)
+        self.report_rest(pools[1][1], {count: pools[count][1] for count in options.counts})
+        for count in options.counts[:-1]:
+            pools[count][0].stop()
+        single, pool = pools[1][0], pools[options.groups][0]
         self.reads(single, pool)
         single.stop()
         self.kills(pool, "by the lease", GOAL_KILL_S)
@@ -219,7 +237,8 @@ def parse():
     if options.quick:
         options.groups = min(options.groups, 60)
     options.counts = sorted({count for count in (1000, options.groups) if 1 < count <= options.groups})
-    options.rest_s = 1.0 if options.quick else 10.0
+    options.settle_s = 1.0 if options.quick else 10.0
+    options.rest_s, options.windows = (0.5, 3) if options.quick else (5.0, 12)
     options.sweeps = 2 if options.quick else 20
     options.blocks, options.calls = (5, 100) if options.quick else (20, 1000)
     options.write_groups, options.clients = (6, 6) if options.quick else (64, 64)

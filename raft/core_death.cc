@@ -6,12 +6,20 @@
 #include <leasehold/raft/core_impl.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <vector>
 
 namespace leasehold::raft {
 namespace {
 
 /// Then it waits for election timeouts again: the leader is not what keeps it from winning.
 constexpr int kQuickTries = 5;
+
+/// Not the number itself: a placement may give every third group to one node.
+constexpr std::size_t share_of(GroupId group) {
+  constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15U;  // Fibonacci hashing
+  return static_cast<std::size_t>((group.value() * kGolden) >> 33U);
+}
 
 }  // namespace
 
@@ -69,22 +77,33 @@ void Core::Impl::hasten_election() {
 }
 
 // All that know of the death would ask for votes at the same moment, and each vote for itself. So
-// they go one after the other, by their place among the voters, and again in the same order.
+// they go one after the other, by their place among the voters, and again in the same order; one
+// that this node has refused, before it knew, has had its turn. Of thousands of groups that had the
+// same leader each voter is the first in its share: else one does all the work, and the others ask
+// again for what it has not come to.
 Duration Core::Impl::pause_before_try() const {
   const Membership& membership = log_.membership();
   // The leader that has ended; or this node led, and has more of the log than most.
   const NodeId led = hard_state_.vote_committed ? hard_state_.voted_for : kNobody;
-  std::int64_t voters = 0;
-  std::int64_t before = 0;
+  std::vector<NodeId> line;
   for (const Member& member : membership.members) {
-    if (!membership.is_voter(member.id) || member.id == led) continue;
-    ++voters;
-    if (member.id < options_.id && led != options_.id) ++before;
+    if (membership.is_voter(member.id) && member.id != led) line.push_back(member.id);
   }
+  if (options_.shared != nullptr && !line.empty()) {
+    const std::size_t share = share_of(options_.group) % line.size();
+    std::rotate(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(share), line.end());
+  }
+  const auto voters = static_cast<std::int64_t>(line.size());
+  const auto own = std::find(line.begin(), line.end(), options_.id);
+  std::int64_t before = own != line.end() ? own - line.begin() : 0;
+  if (std::find(line.begin(), own, refused_) != own && before > 0) --before;
   // See restart_election_timer().
   if (options_.witness || !can_hold()) before += voters;
   const Duration turn = timing().max_round_trip / 2;
-  const Duration pause = turn * (quick_tries_ == kQuickTries ? before : voters);
+  const bool first = quick_tries_ == kQuickTries;
+  // Two that have voted for themselves may have done so at the same moment.
+  const bool voted = hard_state_.voted_for == options_.id && !hard_state_.vote_committed;
+  const Duration pause = turn * ((first ? 0 : voters) + (first || voted ? before : 0));
   return std::min(pause, timing().election_timeout);
 }
 

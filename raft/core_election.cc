@@ -111,7 +111,8 @@ void Core::Impl::start_campaign(const std::optional<TransferToken>& token) {
   hard_state_.voted_for = options_.id;
   hard_state_.vote_committed = false;
   mark_hard_state();
-  restart_election_timer();
+  if (token) quick_tries_ = 0;
+  wait_before_election();
   Candidate candidate;
   candidate.pre_vote = false;
   candidate.own_vote = hard_state_ready();
@@ -154,6 +155,7 @@ void Core::Impl::become_leader() {
   LEASEHOLD_ASSERT(hard_state_.voted_for == options_.id);
   // A quorum granted it: the promises to lower terms have ended, or their holders gave them up.
   drop_promise();
+  quick_tries_ = 0;
   hard_state_.vote_committed = true;
   mark_hard_state();
 
@@ -210,6 +212,7 @@ std::optional<VoteRefusal> Core::Impl::judge(NodeId candidate, Term term, LogId 
 void Core::Impl::handle(NodeId from, const PreVoteRequest& m) {
   // Nothing changes here, whatever the answer: no term, no vote, no timer, no promise.
   const std::optional<VoteRefusal> refusal = judge(from, m.term, m.last, true, std::nullopt);
+  if (refusal == VoteRefusal::promised) refused_ = from;
   if (refusal) {
     emit(VoteRefused{from, true, *refusal});
   } else {

@@ -261,6 +261,7 @@ class Core::Impl {
   /// How many more elections this node tries in quick succession: its leader is known to be gone.
   /// Invariant: not zero only while no leader is known.
   int quick_tries_ = 0;
+  NodeId refused_;  ///< asked for votes too early, since a leader was heard
   /// This node led, learned of a higher term, and campaigns at once unless it grants its vote.
   bool campaign_at_once_ = false;
   /// The term whose leader was reported for promising another D than this node is set to.
@@ -278,8 +279,7 @@ class Core::Impl {
   /// The last entry that storage got and that is still in the log.
   Index handed_out_;
   Ring<UnansweredBatch> unanswered_;
-  /// The snapshot of pending_.persist.reset.
-  std::optional<SnapshotId> received_;
+  std::optional<SnapshotId> received_;  ///< the snapshot of pending_.persist.reset
   ReadyId next_ready_{1};
   ReadyId hard_state_batch_;  ///< the newest one with a hard state
   ReadyId durable_batch_;     ///< the newest durable one

@@ -26,6 +26,7 @@ bool Core::Impl::hear_leader(NodeId from, Request& m) {
   if (term > hard_state_.term) adopt_term(term, RoleChangeReason::higher_term);
   LEASEHOLD_ASSERT(as_leader() == nullptr);  // election safety (section 5.2)
   campaign_at_once_ = false;
+  refused_ = kNobody;
   if (quick_tries_ > 0) restart_election_timer();
   if (role() != Role::follower) become_follower(RoleChangeReason::leader_appeared);
   if (leader_ != from) {

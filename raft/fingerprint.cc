@@ -225,6 +225,7 @@ class CoreReader {
       add_process(ended.second.process, f_);
     }
     f_.add(static_cast<std::uint64_t>(core_.quick_tries_));
+    f_.add(core_.refused_.value());
     f_.add(core_.leader_.value());
     f_.add(core_.campaign_at_once_ ? 1 : 0);
     f_.add(core_.machine_stalled_ ? 1 : 0);

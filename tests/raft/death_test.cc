@@ -2,8 +2,13 @@
 
 #include "change_support.h"
 #include "group.h"
+#include "shared_group.h"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
 
 namespace leasehold::raft::test {
 namespace {
@@ -259,6 +264,91 @@ TEST(Death, LetsTheOthersAskOneAfterTheOther) {
     EXPECT_EQ(group.core(id).next_deadline() - group.now().promise, expected) << id;
     expected += turn;
   }
+}
+
+// Of many groups that had the same leader. Else one voter does all the work.
+TEST(Death, LetsEachVoterAskFirstInAShareOfTheGroups) {
+  std::map<int, int> first;
+  for (std::uint64_t number = 1; number <= 60; ++number) {
+    SharedGroup group;
+    for (int id = 1; id <= 3; ++id) {
+      group.replica(id).options.group = GroupId(number);
+      group.restart(id);
+    }
+    group.jump(ms(3000));
+    const int dead = group.bound_leader();
+    group.crash(dead);
+    std::vector<Duration> pauses;
+    for (const int id : group.others(dead)) {
+      group.notice(dead, id);
+      const Core& core = group.core(id);
+      pauses.push_back(core.awaits_place() ? Duration(0)
+                                           : core.next_deadline() - group.now().promise);
+      if (pauses.back() == Duration(0)) ++first[id];
+    }
+    std::sort(pauses.begin(), pauses.end());
+    EXPECT_EQ(pauses, (std::vector<Duration>{Duration(0), ms(25)})) << number;
+  }
+  ASSERT_EQ(first.size(), 2U);
+  for (const auto& [id, groups] : first) EXPECT_GE(groups, 15) << id;
+}
+
+// The one that has asked too early cannot ask again at once.
+TEST(Death, LetsTheOneThatRefusedTheFirstAskAtOnce) {
+  Group group(3);
+  const int dead = group.elect();
+  group.settle();
+  group.crash(dead);
+  const int first = dead == 1 ? 2 : 1;
+  const int second = 6 - dead - first;
+  group.notice(dead, first);
+  group.tick(first);
+  group.settle();
+  ASSERT_EQ(group.core(first).leader(), kNobody);
+  ASSERT_GT(group.core(first).next_deadline(), group.now().promise);
+  const PromiseInstant before = group.now().promise;
+  group.notice(dead, second);
+  EXPECT_EQ(group.core(second).next_deadline(), before);
+  group.tick(second);
+  group.settle();
+  EXPECT_EQ(group.core(second).role(), Role::leader);
+  EXPECT_EQ(group.now().promise, before);
+}
+
+// What was refused before a leader was heard is of another election.
+TEST(Death, KeepsTheOrderWhenALeaderWasHeardSince) {
+  Group group(3);
+  const int dead = group.elect();
+  group.settle();
+  const int first = dead == 1 ? 2 : 1;
+  const int second = 6 - dead - first;
+  group.step(first, second, PreVoteRequest{Term(9), LogId{}});
+  group.run(ms(500));
+  ASSERT_EQ(group.core(second).leader(), group.core(dead).id());
+  group.crash(dead);
+  group.notice(dead, second);
+  EXPECT_EQ(group.core(second).next_deadline() - group.now().promise, ms(25));
+}
+
+// Both have asked at the same moment, and each has voted for itself.
+TEST(Death, IsFollowedByAnotherElectionSoonIfTheVoteWasSplit) {
+  Group group(3);
+  const int dead = kill(group);
+  const int first = dead == 1 ? 2 : 1;
+  const int second = 6 - dead - first;
+  // The pre-votes cross, and so do the votes.
+  group.jump(ms(25));
+  for (const int id : {first, second}) group.core(id).tick(group.now());
+  for (const int id : {first, second}) group.drain(id);
+  group.settle();
+  ASSERT_EQ(group.core(first).hard_state().voted_for, group.core(first).id());
+  ASSERT_EQ(group.core(second).hard_state().voted_for, group.core(second).id());
+  const PromiseInstant split = group.now().promise;
+  const PromiseInstant again = group.core(first).next_deadline();
+  EXPECT_LE(again - split, ms(75));  // three turns: nobody knows any more which voter led
+  EXPECT_GE(group.core(second).next_deadline() - again, ms(25)) << "not at the same moment again";
+  group.run(ms(75));
+  EXPECT_EQ(group.core(first).role(), Role::leader);
 }
 
 TEST(Death, LetsAWitnessAndAClockThatCannotHoldAskLast) {
