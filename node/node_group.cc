@@ -103,6 +103,7 @@ void GroupShell::rest() {
   if (!driver_ || !batch_.empty() || due() != raft::PromiseInstant::never()) return;
   driver_->give_back();
   batch_.shrink_to_fit();
+  if (to_do_.empty()) to_do_.shrink_to_fit();
 }
 
 void GroupShell::run_driver(lease::Now now) {

@@ -40,7 +40,7 @@ struct GroupGround {
   std::vector<raft::Member> members;
   storage::GroupLog* log = nullptr;
   /// Taken out of `log`, if that is formed.
-  std::optional<raft::InitialState> initial;
+  std::unique_ptr<raft::InitialState> initial;
   replica::StateMachine* machine = nullptr;
   Links* links = nullptr;
   net::Transport* transport = nullptr;  ///< to the numbers of the group

@@ -60,7 +60,9 @@ void GroupShell::begin() {
 
 /// Leaves in ground_.initial what the driver begins with.
 Result<void> GroupShell::prepare_driver() {
-  if (!ground_.initial) ground_.initial = ground_.log->take_initial_state();
+  if (!ground_.initial) {
+    ground_.initial = std::make_unique<raft::InitialState>(ground_.log->take_initial_state());
+  }
   raft::InitialState& initial = *ground_.initial;
   if (options_.witness) {
     witness_machine_.begin_at(initial.base.index);

@@ -109,7 +109,7 @@ Result<void> HostShell::prepare(Seat& seat, const GroupOptions& options,
     if (const auto joined = seat.log->join(); !joined.ok()) return joined.error();
   }
   if (seat.log->formed()) {
-    ground.initial = seat.log->take_initial_state();
+    ground.initial = std::make_unique<raft::InitialState>(seat.log->take_initial_state());
     const raft::InitialState& state = *ground.initial;
     const raft::Membership& newest =
         state.memberships.empty() ? state.base_membership : state.memberships.back().membership;

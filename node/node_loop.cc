@@ -19,6 +19,8 @@ constexpr int kSnapshotNiceness = 10;
 /// Groups whose time has come, in one turn. What has arrived goes first: or, after a standstill,
 /// thousands of groups would ask for votes, and send rounds again, before any answer is heard.
 constexpr int kDueInATurn = 256;
+/// Arrivals of a turn for which the memory stays.
+constexpr std::size_t kArrivalsKept = 1024;
 
 Error disrupted_clock() {
   return {ErrorCode::clock_disrupted,
@@ -281,8 +283,8 @@ void Loop::dispatch(lease::Now now) {
     follow();
   }
   arrived.clear();
-  // Keeps its memory.
-  if (arrivals_.empty()) arrivals_.swap(arrived);
+  // Keeps its memory, but not that of a storm.
+  if (arrivals_.empty() && arrived.capacity() <= kArrivalsKept) arrivals_.swap(arrived);
 }
 
 void Loop::give(raft::GroupId group, replica::Event event) {

@@ -52,7 +52,9 @@ Result<void> NodeShell::start(const OpenMachine& open_machine) {
   start.restored = ground.restored;
   start.members = std::move(ground.members);
   start.log = &log_->group();
-  start.initial = std::move(ground.initial);
+  if (ground.initial) {
+    start.initial = std::make_unique<raft::InitialState>(std::move(*ground.initial));
+  }
   start.machine = machine;
   start.links = links_.get();
   start.transport = &loop_.transport();
