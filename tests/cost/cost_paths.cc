@@ -200,12 +200,12 @@ Path get_answered() {
   };
 }
 
-void measure(const char* name, const Path& path, std::uint64_t runs, std::string& report) {
+void measure(const std::string& name, const Path& path, std::uint64_t runs, std::string& report) {
   for (std::uint64_t i = 0; i < runs; ++i) path();  // what grows has grown
   const std::uint64_t before = allocations;
   CALLGRIND_ZERO_STATS;
   for (std::uint64_t i = 0; i < runs; ++i) path();
-  CALLGRIND_DUMP_STATS_AT(name);
+  CALLGRIND_DUMP_STATS_AT(name.c_str());
   const double each = static_cast<double>(allocations - before) / static_cast<double>(runs);
   report += fmt::format("{}\"{}\":{:.2f}", report.empty() ? "" : ",", name, each);
 }
@@ -215,19 +215,25 @@ void measure(const char* name, const Path& path, std::uint64_t runs, std::string
 
 int main(int argc, char** argv) {
   namespace cost = leasehold::cost;
-  const std::uint64_t runs = argc == 2 ? std::strtoull(argv[1], nullptr, 10) : 0;
-  cost::expect(runs > 0, "usage: cost_paths RUNS");
+  const std::uint64_t runs = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 0;
+  cost::expect(runs > 0 && argc <= 3, "usage: cost_paths RUNS [PATH]");
+  const std::vector<std::pair<std::string, std::function<cost::Path()>>> paths = {
+      {"lease check", cost::lease_check},
+      {"core, an entry", [] { return cost::core_appends(1); }},
+      {"core, 64 entries", [] { return cost::core_appends(64); }},
+      {"core, a heartbeat", cost::core_heartbeat},
+      {"message out, an entry", [] { return cost::message_out(1); }},
+      {"message out, 64 entries", [] { return cost::message_out(64); }},
+      {"message in, an entry", [] { return cost::message_in(1); }},
+      {"message in, 64 entries", [] { return cost::message_in(64); }},
+      {"frame of the log", cost::log_frame},
+      {"SET applied", cost::set_applied},
+      {"GET answered", cost::get_answered},
+  };
   std::string report;
-  cost::measure("lease check", cost::lease_check(), runs, report);
-  cost::measure("core, an entry", cost::core_appends(1), runs, report);
-  cost::measure("core, 64 entries", cost::core_appends(64), runs, report);
-  cost::measure("core, a heartbeat", cost::core_heartbeat(), runs, report);
-  cost::measure("message out, an entry", cost::message_out(1), runs, report);
-  cost::measure("message out, 64 entries", cost::message_out(64), runs, report);
-  cost::measure("message in, an entry", cost::message_in(1), runs, report);
-  cost::measure("message in, 64 entries", cost::message_in(64), runs, report);
-  cost::measure("frame of the log", cost::log_frame(), runs, report);
-  cost::measure("SET applied", cost::set_applied(), runs, report);
-  cost::measure("GET answered", cost::get_answered(), runs, report);
+  for (const auto& [name, make] : paths) {
+    if (argc < 3 || name == argv[2]) cost::measure(name, make(), runs, report);
+  }
+  cost::expect(!report.empty(), "there is no such path");
   fmt::print("{{{}}}\n", report);
 }
