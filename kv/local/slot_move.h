@@ -21,7 +21,7 @@
 
 namespace leasehold::kv {
 
-/// A group, as those see it who move its slots. Its calls wait.
+/// A group, as those see it who move its slots. Any thread. Its calls wait.
 class MovingGroup {
  public:
   virtual ~MovingGroup() = default;
@@ -33,6 +33,13 @@ class MovingGroup {
   virtual const Store& store() const = 0;
   /// Of the lease of a key; none: there is no such lease any more.
   virtual Result<std::optional<lease::Duration>> time_left(grant::LeaseId id) = 0;
+};
+
+/// A group with a replica here.
+class LedGroup : public MovingGroup {
+ public:
+  /// Whether this replica leads the group, with a lease: then it is the one to move its slots.
+  virtual bool leads() const = 0;
 };
 
 /// Between which groups. The groups outlive it; numbers are from 1 on.

@@ -1,7 +1,7 @@
 // Moves of slots from group to group, with drivers that die or go on beside their successors,
 // commands that come late or not at all, and clients that write at any moment.
 #include <leasehold/kv/local/slot_jobs.h>
-#include <leasehold/tests/kv/store_support.h>
+#include <leasehold/tests/kv/quick_group.h>
 
 #include <gtest/gtest.h>
 
@@ -20,55 +20,6 @@ namespace leasehold::kv::testing {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// A group in memory that executes at once, unless `disturb` says otherwise.
-class QuickGroup final : public MovingGroup {
- public:
-  enum class Fate { executed, refused, unanswered, late };
-
-  Result<Reply> execute(const Command& command) override {
-    const Bytes bytes = encoded(command);
-    const Fate fate = before ? before() : Fate::executed;
-    if (fate == Fate::refused) return Error{ErrorCode::unavailable, "refused"};
-    if (fate == Fate::late) {
-      late.push_back(bytes);
-      return Error{ErrorCode::timed_out, "late"};
-    }
-    const Bytes reply = apply_one(bytes);
-    if (fate == Fate::unanswered) return Error{ErrorCode::timed_out, "unanswered"};
-    return decode_reply(reply);
-  }
-  Result<void> catch_up() override { return {}; }
-  const Store& store() const override { return store_; }
-  Result<std::optional<lease::Duration>> time_left(grant::LeaseId id) override {
-    const auto found = store_.find_lease(id, "");
-    if (!found) return found.error();
-    if (!found.value()) return std::optional<lease::Duration>();
-    return std::optional(found.value()->lease.ttl);
-  }
-
-  Bytes apply_one(const Bytes& bytes) {
-    const raft::Index index(store_.applied_index().value() + 1);
-    return store_.apply({{{raft::Term(1), index}, bytes.view()}}, index).at(0);
-  }
-  std::string run(const Command& command) { return text(apply_one(encoded(command))); }
-  /// As a replica that was far behind: it knows no changes of before.
-  void install_snapshot() {
-    const auto snapshot = store_.take_snapshot();
-    ASSERT_TRUE(snapshot && store_.install_snapshot(*snapshot.value()));
-  }
-  void execute_late(std::size_t which) {
-    const Bytes bytes = std::move(late[which]);
-    late.erase(late.begin() + static_cast<std::ptrdiff_t>(which));
-    apply_one(bytes);
-  }
-
-  std::function<Fate()> before;
-  std::vector<Bytes> late;
-
- private:
-  MemoryStore store_;
-};
 
 /// What a key has to be, wherever it is.
 struct Truth {
@@ -97,7 +48,7 @@ class World {
 
   void live(int steps) {
     for (const auto& group : groups_) {
-      group->before = [this] {
+      group->before = [this](const Command&) {
         disturb();
         const std::uint64_t draw = random_.below(40);
         if (draw == 0) return QuickGroup::Fate::refused;
@@ -319,7 +270,7 @@ TEST(SlotMoveTest, ManyKeysAreCopiedWhileTheyChange) {
   from.run(BeginMove{number, 2, 3 - number, {slot}});
   Random random(1);
   std::map<std::string, std::string> written;
-  to.before = [&] {
+  to.before = [&](const Command&) {
     const auto records = from.store().slots().list();
     for (int i = 0; i < 50 && serves(&records->at(slot)); ++i) {
       const std::string key = "{7}" + std::to_string(random.below(kKeys));
