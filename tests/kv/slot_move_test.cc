@@ -292,6 +292,66 @@ TEST(SlotMoveTest, ManyKeysAreCopiedWhileTheyChange) {
   EXPECT_GT(written.size(), 500U);
 }
 
+// Each attempt has a driver of its own, and the one before has died.
+TEST(SlotMoveTest, WhatAnEarlierAttemptHasCopiedIsNotCopiedAgain) {
+  constexpr std::size_t kKeys = 3000;
+  const auto key = [](std::size_t i) { return "{7}" + std::to_string(10000 + i); };
+  const std::uint32_t slot = slot_of("{7}");
+  const std::size_t at = first_group_of(slot, 2);
+  std::vector<std::unique_ptr<QuickGroup>> groups;
+  for (int i = 0; i < 2; ++i) groups.push_back(std::make_unique<QuickGroup>());
+  QuickGroup& from = *groups[at];
+  QuickGroup& to = *groups[1 - at];
+  Set timed{key(0), "v"};
+  timed.ttl = 1h;
+  from.run(timed);
+  for (std::size_t i = 1; i < kKeys; ++i) from.run(Set{key(i), "v"});
+  const auto number = static_cast<std::uint32_t>(at + 1);
+  from.run(BeginMove{number, 2, 3 - number, {slot}});
+
+  std::size_t commands = 0;
+  std::size_t copied = 0;
+  bool dies_early = true;
+  bool dies_late = true;
+  to.before = [&](const Command& command) {
+    using Fate = QuickGroup::Fate;
+    if (std::holds_alternative<TakeSlots>(command) && dies_late) return Fate::refused;
+    if (const auto* import = std::get_if<ImportKeys>(&command)) {
+      if (++commands == 2 && dies_early) return Fate::refused;
+      copied += import->keys.size();
+    }
+    return Fate::executed;
+  };
+  const auto attempt = [&] {
+    copied = 0;
+    const auto job = slot_jobs(*from.store().slots().list(), at, 2).at(0);
+    return do_slot_job({groups[0].get(), groups[1].get()}, at, job, [] { return true; });
+  };
+  ASSERT_FALSE(attempt());
+  const std::size_t first = copied;
+  ASSERT_GT(first, 9U);
+  dies_early = false;
+  from.run(Set{key(1), "w"});
+  from.run(Del{{key(2)}});
+  from.run(Append{key(kKeys - 1), "w"});
+  timed.key = key(3);
+  from.run(timed);
+  ASSERT_FALSE(attempt());
+  EXPECT_EQ(copied, kKeys - first + 3) << "the rest, and what has changed";
+  dies_late = false;
+  ASSERT_EQ(from.store().slots().list()->at(slot).phase, SlotPhase::frozen);
+  const auto done = attempt();
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(copied, 0U) << "all this time it is nobody's";
+  EXPECT_EQ(to.store().size(), kKeys - 1);
+  const auto value = [&to](const std::string& of) { return to.store().get(of).value(); };
+  EXPECT_EQ(value(key(1))->bytes.view(), "w");
+  EXPECT_FALSE(value(key(2)));
+  EXPECT_EQ(value(key(kKeys - 1))->bytes.view(), "vw");
+  EXPECT_NE(value(key(0))->lease, grant::LeaseId(0));
+  EXPECT_NE(value(key(3))->lease, grant::LeaseId(0));
+}
+
 // Each group numbers its own moves.
 TEST(SlotMoveTest, TwoMovesThatCrossHaveTheSameNumber) {
   constexpr std::uint64_t kNumber = 4;
