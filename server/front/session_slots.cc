@@ -5,6 +5,7 @@
 #include <leasehold/server/front/session.h>
 #include <leasehold/server/front/slot_wait.h>
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -41,6 +42,28 @@ bool is_elsewhere(const Place& place, const Bytes& result) {
   const auto reply = kv::decode_reply(result);
   const auto* error = reply ? std::get_if<kv::ErrorReply>(&reply.value()) : nullptr;
   return error != nullptr && error->kind == kv::ErrorKind::moved;
+}
+
+bool is_of_old_slot(const Place& place, const Bytes& result) {
+  const kv::Slots& slots = place.group->store.slots();
+  if (!place.slot || slots.changes() == kv::Slots::kNoChanges) return false;
+  // What was executed once is answered as it was.
+  if (place.spec != nullptr && place.spec->name == "leasehold|once") return false;
+  const auto records = slots.list();
+  const auto at = records->find(*place.slot);
+  if (at == records->end() || kv::serves(&at->second)) return false;
+  const auto reply = kv::decode_reply(result);
+  if (!reply) return false;
+  if (const auto* error = std::get_if<kv::ErrorReply>(&reply.value())) {
+    return error->kind == kv::ErrorKind::no_lease;
+  }
+  // Of LEASE.RENEW, for each name.
+  const auto* array = std::get_if<kv::ArrayReply>(&reply.value());
+  return array != nullptr &&
+         std::any_of(array->items.begin(), array->items.end(), [](const Bytes& item) {
+           const auto one = kv::decode_reply(item);
+           return one && std::holds_alternative<kv::Nil>(one.value());
+         });
 }
 
 void Session::submit_write(std::uint64_t number, Bytes command, bool repeatable) {

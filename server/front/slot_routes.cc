@@ -24,8 +24,9 @@ struct Found {
 
 std::optional<std::uint32_t> slot_in(const std::vector<KeyUse>& uses) {
   for (const KeyUse& use : uses) {
-    const bool of_key = use.kind == KeyUse::Kind::key || use.kind == KeyUse::Kind::prefix;
-    if (of_key) return kv::slot_of(use.text);
+    const bool of_slot = use.kind == KeyUse::Kind::key || use.kind == KeyUse::Kind::prefix ||
+                         use.kind == KeyUse::Kind::lease_name;
+    if (of_slot) return kv::slot_of(use.text);
   }
   return std::nullopt;
 }

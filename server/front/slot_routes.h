@@ -19,7 +19,7 @@
 
 namespace leasehold::server {
 
-/// Of a command's keys, which are of one slot; none: it has none.
+/// Of a command's keys, which are of one slot, or else of the name of a lease; none: it has none.
 std::optional<std::uint32_t> slot_in(const std::vector<KeyUse>& uses);
 
 /// Follows the slots that move. Any thread. It may be behind or ahead of the groups, so it only

@@ -20,4 +20,8 @@ bool is_movable(const kv::Operation& operation);
 /// other one.
 bool is_elsewhere(const Place& place, const Bytes& result);
 
+/// Whether this result of a write, which found no lease of a name, means nothing: its group does
+/// not have the slot (any more), and the lease may be where that has gone.
+bool is_of_old_slot(const Place& place, const Bytes& result);
+
 }  // namespace leasehold::server

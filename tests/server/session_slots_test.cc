@@ -170,6 +170,73 @@ TEST_F(SessionSlots, AKeyIsListedOnce) {
   EXPECT_EQ(send({"CLUSTER", "COUNTKEYSINSLOT", "5061"}), ":1\r\n");
 }
 
+class NamesOfSlots : public SessionSlots {
+ protected:
+  /// The slot has gone, and a client has a lease of its name in the other group.
+  void move_and_grant() {
+    begin();
+    freeze();
+    take();
+    leave();
+    grant();
+  }
+  void grant() {
+    apply(second_, kv::GrantLease{grant::LeaseId(77), std::chrono::seconds(9), "bar", "holder"});
+  }
+};
+
+TEST_F(NamesOfSlots, LeasesAreFoundWhereTheSlotOfTheirNameHasGone) {
+  move_and_grant();
+  EXPECT_THAT(send({"LEASE.INFO", "NAME", "bar"}), HasSubstr("holder"));
+  EXPECT_THAT(send({"LEASE.INFO", "bar"}), HasSubstr("holder"));
+  EXPECT_EQ(send({"LEASE.INFO", "77"}), "$-1\r\n") << "an id is of the selected group";
+  EXPECT_EQ(send({"LEASE.RENEW", "bar"}), "");
+  EXPECT_EQ(second_.proposals(), 1U);
+  second_.commit_all();
+  EXPECT_EQ(pump(), "*1\r\n:9000\r\n");
+  EXPECT_THAT(send({"LEASE.RENEW", "bar", "77"}), StartsWith("-CROSSSLOT"));
+  EXPECT_THAT(send({"LEASE.RENEW", "bar", "foo"}), StartsWith("-CROSSSLOT"));
+  EXPECT_EQ(send({"LEASE.REVOKE", "bar"}), "");
+  EXPECT_EQ(second_.proposals(), 1U);
+  second_.commit_all();
+  EXPECT_EQ(pump(), "+OK\r\n");
+  EXPECT_EQ(node_.proposals(), 0U);
+}
+
+TEST_F(NamesOfSlots, OfSlotsThatHaveNotMovedAreOfTheSelectedGroup) {
+  EXPECT_EQ(send({"LEASE.RENEW", "foo", "bar", "5"}), "");
+  EXPECT_EQ(node_.proposals(), 1U);
+  node_.commit_all();
+  EXPECT_EQ(pump(), "*3\r\n$-1\r\n$-1\r\n$-1\r\n");
+}
+
+TEST_F(NamesOfSlots, AreWaitedForWhileTheirSlotIsNobodys) {
+  begin();
+  freeze();
+  EXPECT_EQ(send({"LEASE.INFO", "NAME", "bar"}), "");
+  take();
+  grant();
+  EXPECT_THAT(pump(), HasSubstr("holder"));
+}
+
+// It hears of the freeze in the group's answer: there is no such lease in it any more.
+TEST_F(NamesOfSlots, ANodeThatLagsBehindDoesNotSayThatThereIsNoLease) {
+  const std::vector<std::vector<std::string>> by_name = {{"LEASE.RENEW", "bar"},
+                                                         {"LEASE.REVOKE", "bar"},
+                                                         {"SET", "{bar}2", "v", "LEASE", "bar"},
+                                                         {"LEASE.ATTACH", "bar", "{bar}2"}};
+  begin();
+  for (const auto& words : by_name) EXPECT_EQ(send(words), "") << words[0];
+  EXPECT_EQ(node_.proposals(), by_name.size());
+  apply_before(node_, kv::FreezeMove{move_});
+  std::string all = pump();
+  for (const auto& words : by_name) {
+    EXPECT_THAT(all, StartsWith(kMoves)) << words[0];
+    all.erase(0, all.find('\n') + 1);
+  }
+  EXPECT_EQ(all, "");
+}
+
 TEST_F(SessionSlots, AWatcherReadsAgainWhereItsKeysHaveGone) {
   EXPECT_THAT(send({"LEASEHOLD", "WATCH", "KEY", "bar"}), HasSubstr("watching"));
   begin();
