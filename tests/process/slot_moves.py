@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Slots move from group to group while clients write and read at every node, and a node is killed now and then. The
 history of the keys that move is linearizable, no acknowledged write is lost, every move comes to its end by itself,
-and in the end each slot is in one group, with all of its keys and no others."""
+each SCAN returns all keys that nobody writes, and in the end each slot is in one group, with all of its keys and no
+others."""
 
 import asyncio
 import random
@@ -10,7 +11,7 @@ import time
 import resp
 from cluster import Cluster, built, check, main, wait_for
 from history import History, Ledger
-from load import Connection, Load
+from load import LOST, Connection, Load
 from many_groups import all_led, has_leaders
 from slots import COUNT, as_map, owners
 
@@ -101,20 +102,67 @@ class Mover:
             self.took.append(time.monotonic() - begun)
 
 
+class Scanner:
+    """Scans all keys that nobody writes, at one node after the other, until stop()."""
+
+    def __init__(self, options, nodes):
+        self._keys = options.keys
+        self._nodes = nodes
+        self._ends = False
+        self.whole = 0   # scans
+        self.twice = 0   # keys, because of moves
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self):
+        self._ends = True
+        await self._task
+
+    async def _run(self):
+        while not self._ends:
+            try:
+                await self._scan(self._nodes[self.whole % len(self._nodes)])
+            except LOST:
+                await asyncio.sleep(0.1)
+
+    async def _scan(self, node):
+        connection = await Connection.to(node).open()
+        found, parts, cursor = [], 0, b"0"
+        try:
+            while parts == 0 or cursor != b"0":
+                reply = await connection.call("SCAN", cursor, "MATCH", "still:*", "COUNT", "100")
+                if not isinstance(reply, list):
+                    check(reply.not_executed, f"SCAN: {reply!r}")
+                    await asyncio.sleep(0.1)
+                    if parts == 0 or self._ends:
+                        return
+                    continue
+                cursor, parts = reply[0], parts + 1
+                found += reply[1]
+        finally:
+            connection.close()
+        keys = set(found)
+        check(len(keys) == self._keys, f"SCAN at {node}: {self._keys - len(keys)} keys are missing")
+        self.whole += 1
+        self.twice += len(found) - len(keys)
+
+
 async def move_all(options, cluster, ledger, history):
     load = Load(cluster.nodes, ledger, history, WRITERS, MIXERS, REGISTERS, 0.005)
     mover = Mover(options, cluster)
     await mover.prepare()
+    scanner = Scanner(options, cluster.nodes)
     kills = set(random.Random(options.seed).sample(range(options.moves), options.kills))
     for number in range(options.moves):
         await mover.move(number in kills)
         load.check()
         if (number + 1) % 10 == 0:
             print(f"{number + 1} moves; writes: {ledger.summary()}", flush=True)
+    await scanner.stop()
     await load.stop()
     took = sorted(mover.took)
     print(f"a move of up to 600 slots took {took[len(took) // 2]:.2f} s, {took[-1]:.2f} s at most; "
-          f"{mover.cancelled} slots stayed where they were")
+          f"{mover.cancelled} slots stayed where they were; {scanner.whole} scans, with {scanner.twice} keys twice")
+    check(scanner.whole > 0, "no SCAN came to its end")
 
 
 def run(options):

@@ -3,17 +3,21 @@
 
 #include <gmock/gmock.h>
 
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace leasehold::server {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr std::uint32_t kBar = 5061;  // of "bar"
+constexpr std::uint32_t kBar = 5061;   // of "bar"
+constexpr std::uint32_t kFoo = 12182;  // of "foo"
 constexpr const char* kMoves = "-TRYAGAIN ";
 
 class SessionSlots : public SessionGroups {
@@ -168,6 +172,100 @@ TEST_F(SessionSlots, AKeyIsListedOnce) {
   EXPECT_EQ(listed(), once);
   EXPECT_EQ(send({"RANDOMKEY"}), "$3\r\nbar\r\n");
   EXPECT_EQ(send({"CLUSTER", "COUNTKEYSINSLOT", "5061"}), ":1\r\n");
+}
+
+class ScanOfSlots : public SessionSlots {
+ protected:
+  ScanOfSlots() { apply(second_, kv::Set{"foo", "v"}); }
+  /// The next part; false: it was the last one.
+  bool scan(const std::string& count = "1") {
+    const std::string reply = send({"SCAN", cursor_, "COUNT", count});
+    const std::size_t begin = reply.find("\r\n", 4) + 2;
+    cursor_ = reply.substr(begin, reply.find('\r', begin) - begin);
+    for (const char* key : {"bar", "foo"}) {
+      if (reply.find("\r\n" + std::string(key) + "\r\n") != std::string::npos) {
+        found_.emplace_back(key);
+      }
+    }
+    return cursor_ != "0";
+  }
+  /// Of the whole scan, or what is left of it.
+  std::vector<std::string> rest() {
+    for (int i = 0; i < 20 && scan(); ++i) {
+    }
+    EXPECT_EQ(cursor_, "0");
+    return std::move(found_);
+  }
+
+  std::string cursor_ = "0";
+  std::vector<std::string> found_;
+};
+
+TEST_F(ScanOfSlots, FindsWhatGoesToAGroupThatItIsThroughWith) {
+  EXPECT_TRUE(scan("10"));
+  EXPECT_THAT(found_, ElementsAre("bar"));
+  apply(second_, kv::BeginMove{2, 2, 1, {kFoo}});
+  const std::uint64_t move = second_.store().slots().list()->at(kFoo).move;
+  apply(node_, kv::ExpectSlots{1, 2, 2, move, {{kFoo, 1}}});
+  kv::MovedKey moved;
+  moved.key = "foo";
+  moved.exists = true;
+  moved.create_revision = moved.mod_revision = moved.version = 1;
+  apply(node_, kv::ImportKeys{2, move, {moved}});
+  apply(second_, kv::FreezeMove{move});
+  apply(node_, kv::TakeSlots{2, move, second_.store().revision()});
+  apply(second_, kv::LeaveSlots{move});
+  EXPECT_THAT(rest(), ElementsAre("bar", "foo")) << "and what has not moved comes once";
+  EXPECT_THAT(rest(), ElementsAre("bar", "foo")) << "a scan of its own begins behind the move";
+}
+
+TEST_F(ScanOfSlots, FindsWhatIsNobodysWhenItsGroupIsLookedAt) {
+  begin();
+  freeze();
+  EXPECT_TRUE(scan("10"));
+  EXPECT_TRUE(scan()) << "in the second group it is behind the key, which is not there yet";
+  EXPECT_TRUE(found_.empty());
+  take();
+  EXPECT_THAT(rest(), ElementsAre("foo", "bar"));
+}
+
+// This node's state of a group may be behind, and a scan that accepts old reads sees that state.
+TEST_F(ScanOfSlots, GoesOnWhileNoGroupSaysThatItHasTheSlot) {
+  begin();
+  freeze();
+  leave();
+  for (int i = 0; i < 9; ++i) EXPECT_TRUE(scan());
+  EXPECT_THAT(found_, ElementsAre("foo"));
+  take();
+  EXPECT_THAT(rest(), ElementsAre("foo", "bar", "bar")) << "it has come in the midst of a round";
+}
+
+// A read may see the records of a store before the routes have heard of them.
+TEST(SlotRoutesTest, KnowsWhatAStoreSaysBeforeItsNewsComes) {
+  kv::MemoryStore first;
+  kv::MemoryStore second;
+  std::unique_ptr<SlotRoutes> routes;
+  std::uint64_t before = 0;
+  std::vector<std::size_t> changed;
+  const auto listener = first.slots().listen([&] {
+    changed.push_back(routes->changed_since(before).count());
+    before = routes->version();
+  });
+  routes = std::make_unique<SlotRoutes>(std::vector<const kv::Store*>{&first, &second});
+  before = routes->version();
+  EXPECT_TRUE(routes->changed_since(before).none());
+  raft::Index index;
+  for (const kv::Command& command :
+       {kv::Command(kv::BeginMove{1, 2, 2, {3, 4}}), kv::Command(kv::FreezeMove{1}),
+        kv::Command(kv::LeaveSlots{1})}) {
+    index = index + 1;
+    const Bytes bytes = kv::encode_command(command).value();
+    first.apply({{{raft::Term(1), index}, bytes.view()}}, index);
+  }
+  EXPECT_EQ(changed.front(), 0U) << "copying is no change";
+  EXPECT_EQ(changed.back(), 2U);
+  EXPECT_EQ(routes->group_of(3), 1U);
+  first.slots().forget(listener);
 }
 
 class NamesOfSlots : public SessionSlots {
