@@ -109,8 +109,9 @@ class Scanner:
         self._keys = options.keys
         self._nodes = nodes
         self._ends = False
-        self.whole = 0   # scans
-        self.twice = 0   # keys, because of moves
+        self.whole = 0  # scans
+        self.twice = 0  # keys, because of moves
+        self.parts = 0
         self._task = asyncio.create_task(self._run())
 
     async def stop(self):
@@ -137,6 +138,7 @@ class Scanner:
                         return
                     continue
                 cursor, parts = reply[0], parts + 1
+                self.parts += 1
                 found += reply[1]
         finally:
             connection.close()
@@ -161,7 +163,8 @@ async def move_all(options, cluster, ledger, history):
     await load.stop()
     took = sorted(mover.took)
     print(f"a move of up to 600 slots took {took[len(took) // 2]:.2f} s, {took[-1]:.2f} s at most; "
-          f"{mover.cancelled} slots stayed where they were; {scanner.whole} scans, with {scanner.twice} keys twice")
+          f"{mover.cancelled} slots stayed where they were; {scanner.whole} scans in "
+          f"{scanner.parts} parts, with {scanner.twice} keys twice")
     check(scanner.whole > 0, "no SCAN came to its end")
 
 
