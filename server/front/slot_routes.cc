@@ -69,7 +69,9 @@ std::vector<SlotRoutes::Known> SlotRoutes::look() {
   for (std::size_t group = 0; group < stores_.size(); ++group) {
     const kv::Slots& slots = stores_[group]->slots();
     seen_[group] = slots.changes();
-    for (const auto& [slot, record] : *slots.list()) {
+    // Held: the thread of apply() replaces it at any time.
+    const auto records = slots.list();
+    for (const auto& [slot, record] : *records) {
       // It is there when the group that it comes from says so.
       if (record.phase == kv::SlotPhase::arriving) continue;
       Known& known = newest[slot];

@@ -3,8 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace leasehold::server {
@@ -266,6 +268,40 @@ TEST(SlotRoutesTest, KnowsWhatAStoreSaysBeforeItsNewsComes) {
   EXPECT_EQ(changed.back(), 2U);
   EXPECT_EQ(routes->group_of(3), 1U);
   first.slots().forget(listener);
+}
+
+// A key that is copied changes the records, and is no news: nothing keeps the store from doing so.
+TEST(SlotRoutesTest, LooksAtTheRecordsOfAStoreThatReplacesThem) {
+  constexpr std::uint32_t kCount = 1024;
+  kv::MemoryStore first;
+  kv::MemoryStore second;
+  raft::Index index;
+  const auto apply = [&second, &index](const kv::Command& command) {
+    index = index + 1;
+    const Bytes bytes = kv::encode_command(command).value();
+    second.apply({{{raft::Term(1), index}, bytes.view()}}, index);
+  };
+  std::vector<kv::ExpectedSlot> expected;
+  for (std::uint32_t slot = 0; slot < kCount; ++slot) expected.push_back({slot, 1});
+  apply(kv::ExpectSlots{2, 2, 1, 7, expected});
+  SlotRoutes routes({&first, &second});
+  std::string key = "0";
+  for (int i = 0; kv::slot_of(key) >= kCount; ++i) key = std::to_string(i);
+  std::atomic<bool> done = false;
+  std::thread copying([&] {
+    kv::MovedKey moved;
+    moved.key = key;
+    for (int i = 0; i < 1000; ++i) {
+      moved.exists = i % 2 == 0;
+      moved.create_revision = moved.mod_revision = moved.version = moved.exists ? 1 : 0;
+      apply(kv::ImportKeys{1, 7, {moved}});
+    }
+    done = true;
+  });
+  while (!done) EXPECT_TRUE(routes.changed_since(routes.version()).none());
+  copying.join();
+  EXPECT_EQ(second.slots().list()->at(kv::slot_of(key)).keys, 0U);
+  EXPECT_GT(second.slots().changes(), 1000U) << "or nothing was copied";
 }
 
 class NamesOfSlots : public SessionSlots {
