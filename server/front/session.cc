@@ -447,6 +447,10 @@ void Session::finish_write(std::uint64_t number, const replica::ProposeResult& r
         append_error(reply, kSlotMoves);
         break;
       }
+      if (has_left_session(place(number), result.result, context_.groups)) {
+        append_error(reply, kSessionStays);
+        break;
+      }
       append_encoded_reply(reply, result.result, protocol, place(number).form, place(number).parts,
                            place(number).group->lease_keeper);
       break;

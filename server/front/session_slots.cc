@@ -66,6 +66,28 @@ bool is_of_old_slot(const Place& place, const Bytes& result) {
          });
 }
 
+bool has_left_session(const Place& place, const Bytes& result, const ServedGroups& groups) {
+  if (!place.slot || place.spec == nullptr || place.spec->name != "leasehold|once") return false;
+  if (place.group == &groups.of_slot(*place.slot)) return false;
+  const auto reply = kv::decode_reply(result);
+  const auto* error = reply ? std::get_if<kv::ErrorReply>(&reply.value()) : nullptr;
+  return error != nullptr && error->kind == kv::ErrorKind::moved;
+}
+
+bool Session::go_to_session(std::uint64_t id) {
+  const ServedGroups& groups = context_.groups;
+  const std::optional<std::uint32_t> slot = multi_.open() ? multi_.slot() : slot_;
+  const std::uint64_t number = (id - 1) / kv::kIdsOfGroup;
+  slot_.reset();
+  // Leases that a transaction names by their ids are of the selected group.
+  if (!slot || number >= groups.all().size() || multi_.in_selected()) return false;
+  const ServedGroup& group = groups.all()[static_cast<std::size_t>(number)];
+  if (group.store.slots().list()->count(*slot) == 0) return false;
+  group_ = &group;
+  slot_ = slot;
+  return true;
+}
+
 void Session::submit_write(std::uint64_t number, Bytes command, bool repeatable) {
   node::CallOptions options(context_.state.options.command_timeout);
   options.repeatable = repeatable;

@@ -3,10 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include <atomic>
-#include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace leasehold::server {
@@ -242,68 +239,6 @@ TEST_F(ScanOfSlots, GoesOnWhileNoGroupSaysThatItHasTheSlot) {
   EXPECT_THAT(rest(), ElementsAre("foo", "bar", "bar")) << "it has come in the midst of a round";
 }
 
-// A read may see the records of a store before the routes have heard of them.
-TEST(SlotRoutesTest, KnowsWhatAStoreSaysBeforeItsNewsComes) {
-  kv::MemoryStore first;
-  kv::MemoryStore second;
-  std::unique_ptr<SlotRoutes> routes;
-  std::uint64_t before = 0;
-  std::vector<std::size_t> changed;
-  const auto listener = first.slots().listen([&] {
-    changed.push_back(routes->changed_since(before).count());
-    before = routes->version();
-  });
-  routes = std::make_unique<SlotRoutes>(std::vector<const kv::Store*>{&first, &second});
-  before = routes->version();
-  EXPECT_TRUE(routes->changed_since(before).none());
-  raft::Index index;
-  for (const kv::Command& command :
-       {kv::Command(kv::BeginMove{1, 2, 2, {3, 4}}), kv::Command(kv::FreezeMove{1}),
-        kv::Command(kv::LeaveSlots{1})}) {
-    index = index + 1;
-    const Bytes bytes = kv::encode_command(command).value();
-    first.apply({{{raft::Term(1), index}, bytes.view()}}, index);
-  }
-  EXPECT_EQ(changed.front(), 0U) << "copying is no change";
-  EXPECT_EQ(changed.back(), 2U);
-  EXPECT_EQ(routes->group_of(3), 1U);
-  first.slots().forget(listener);
-}
-
-// A key that is copied changes the records, and is no news: nothing keeps the store from doing so.
-TEST(SlotRoutesTest, LooksAtTheRecordsOfAStoreThatReplacesThem) {
-  constexpr std::uint32_t kCount = 1024;
-  kv::MemoryStore first;
-  kv::MemoryStore second;
-  raft::Index index;
-  const auto apply = [&second, &index](const kv::Command& command) {
-    index = index + 1;
-    const Bytes bytes = kv::encode_command(command).value();
-    second.apply({{{raft::Term(1), index}, bytes.view()}}, index);
-  };
-  std::vector<kv::ExpectedSlot> expected;
-  for (std::uint32_t slot = 0; slot < kCount; ++slot) expected.push_back({slot, 1});
-  apply(kv::ExpectSlots{2, 2, 1, 7, expected});
-  SlotRoutes routes({&first, &second});
-  std::string key = "0";
-  for (int i = 0; kv::slot_of(key) >= kCount; ++i) key = std::to_string(i);
-  std::atomic<bool> done = false;
-  std::thread copying([&] {
-    kv::MovedKey moved;
-    moved.key = key;
-    for (int i = 0; i < 1000; ++i) {
-      moved.exists = i % 2 == 0;
-      moved.create_revision = moved.mod_revision = moved.version = moved.exists ? 1 : 0;
-      apply(kv::ImportKeys{1, 7, {moved}});
-    }
-    done = true;
-  });
-  while (!done) EXPECT_TRUE(routes.changed_since(routes.version()).none());
-  copying.join();
-  EXPECT_EQ(second.slots().list()->at(kv::slot_of(key)).keys, 0U);
-  EXPECT_GT(second.slots().changes(), 1000U) << "or nothing was copied";
-}
-
 class NamesOfSlots : public SessionSlots {
  protected:
   /// The slot has gone, and a client has a lease of its name in the other group.
@@ -470,24 +405,67 @@ TEST_F(SessionSlots, TheLayoutFollows) {
 
 // A client that has lost its connection selects the group of its keys, and sends once more what it
 // knows no answer to.
-TEST_F(SessionSlots, ASessionDoesNotMoveWithItsSlot) {
-  EXPECT_EQ(send({"LEASEHOLD", "SESSION", "OPEN"}), "");
-  node_.commit_all();
-  const std::string id = pump().substr(1, 1);
-  const std::vector<std::string> once{"LEASEHOLD", "ONCE", id, "1", "INCR", "{bar}n"};
-  EXPECT_EQ(send(once), "");
-  node_.commit_all();
-  EXPECT_EQ(pump(), ":1\r\n");
-  apply(second_, kv::OpenSession{});  // of another client
+class OnceOfSlots : public SessionSlots {
+ protected:
+  OnceOfSlots() {
+    EXPECT_EQ(send({"LEASEHOLD", "SESSION", "OPEN"}), "");
+    node_.commit_all();
+    EXPECT_EQ(pump(), ":1\r\n");
+  }
+  std::string once(const std::string& sequence, std::vector<std::string> words) {
+    words.insert(words.begin(), {"LEASEHOLD", "ONCE", "1", sequence, "ANSWERED", "1"});
+    std::string out = send(words);
+    node_.commit_all();
+    second_.commit_all();
+    return out + pump();
+  }
+  void move() {
+    apply(second_, kv::OpenSession{});  // of another client
+    begin();
+    freeze();
+    take();
+    leave();
+  }
+};
+
+TEST_F(OnceOfSlots, ASessionAnswersInItsGroupWhatWasExecutedBeforeAMove) {
+  EXPECT_EQ(once("1", {"INCR", "{bar}n"}), ":1\r\n");
+  EXPECT_EQ(send({"MULTI"}), "+OK\r\n");
+  EXPECT_EQ(send({"INCR", "{bar}n"}), "+QUEUED\r\n");
+  EXPECT_EQ(once("2", {"EXEC"}), "*1\r\n:2\r\n");
+  move();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(once("1", {"INCR", "{bar}n"}), ":1\r\n");
+    EXPECT_EQ(send({"MULTI"}), "+OK\r\n");
+    EXPECT_EQ(send({"INCR", "{bar}n"}), "+QUEUED\r\n");
+    EXPECT_EQ(once("2", {"EXEC"}), "*1\r\n:2\r\n");
+    EXPECT_THAT(once("3", {"INCR", "{bar}n"}),
+                AllOf(StartsWith("-CROSSSLOT"), HasSubstr("was not executed there")));
+    EXPECT_EQ(send({"LEASEHOLD", "GROUP", "KEY", "bar"}), "+OK\r\n") << "the same from there";
+  }
+  EXPECT_EQ(send({"GET", "{bar}n"}), "$-1\r\n") << "it did not come along in this test";
+}
+
+TEST_F(OnceOfSlots, WhatIsNobodysMayBeSentAgain) {
+  EXPECT_EQ(once("1", {"INCR", "{bar}n"}), ":1\r\n");
   begin();
   freeze();
-  take();
-  leave();
-  EXPECT_EQ(send({"LEASEHOLD", "GROUP", "KEY", "bar"}), "+OK\r\n");
-  EXPECT_EQ(send(once), "");
-  second_.commit_all();
-  EXPECT_THAT(pump(), HasSubstr("an earlier try may have been executed"));
-  EXPECT_EQ(send({"GET", "{bar}n"}), "$-1\r\n") << "it did not come along in this test";
+  EXPECT_EQ(once("1", {"INCR", "{bar}n"}), ":1\r\n");
+  EXPECT_THAT(once("2", {"INCR", "{bar}n"}), StartsWith(kMoves));
+}
+
+TEST_F(OnceOfSlots, ASessionThatIsOverDoesNotSayThatNothingWasExecuted) {
+  EXPECT_EQ(once("1", {"INCR", "{bar}n"}), ":1\r\n");
+  move();
+  apply(node_, kv::CloseSession{replica::SessionId(1)});
+  EXPECT_THAT(once("1", {"INCR", "{bar}n"}), HasSubstr("an earlier try may have been executed"));
+}
+
+TEST_F(OnceOfSlots, OfAnotherGroupIsRefusedWhereNothingHasMoved) {
+  EXPECT_THAT(once("1", {"INCR", "foo"}), StartsWith("-CROSSSLOT a session is of the group"));
+  EXPECT_EQ(node_.proposals() + second_.proposals(), 0U);
+  EXPECT_EQ(send({"LEASEHOLD", "GROUP", "KEY", "foo"}), "+OK\r\n");
+  EXPECT_THAT(once("1", {"INCR", "foo"}), StartsWith("-NOSESSION"));
 }
 
 TEST_F(SessionSlots, AConnectionSelectsTheGroupThatHasTheKey) {
