@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Slots move from group to group while clients write and read at every node, and a node is killed now and then. The
 history of the keys that move is linearizable, no acknowledged write is lost, every move comes to its end by itself,
-each SCAN returns all keys that nobody writes, what is to be executed once is, and in the end each slot is in one group, with all of its keys and no
-others."""
+each SCAN returns all keys that nobody writes, what is to be executed once is, and in the end each slot is in one
+group, with all of its keys and no others."""
 
 import asyncio
 import random
@@ -66,8 +66,8 @@ class Mover:
 
     async def prepare(self):
         connection = await Connection.to(self._cluster.nodes[0]).open()
-        hot = [f"register:{number}" for number in range(REGISTERS)] + [f"counter:{number}" for number in range(COUNTERS)]
-        for key in hot:
+        registers = [f"register:{number}" for number in range(REGISTERS)]
+        for key in registers + [f"counter:{number}" for number in range(COUNTERS)]:
             self._hot.append(await connection.call("CLUSTER", "KEYSLOT", key))
         connection.close()
 
