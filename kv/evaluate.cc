@@ -317,10 +317,18 @@ class Evaluation {
     // First: bytes that are wrong are wrong each time, and use up no number.
     const auto carried = decode_command(once.command);
     if (!carried) return undecodable(carried.error());
-    // Before the session: that of this number may be another client's, if the slot has moved and
-    // the node that sends the command has not heard of it. It uses up no number.
-    if (auto why = not_here(carried.value())) return *std::move(why);
-    if (!may_use(once.session)) return no_session(once.session);
+    const bool usable = may_use(once.session);
+    // What was executed before its slot went away has its result here, and nowhere else. What was
+    // not uses up no number. No released version has many groups, and so none has such slots.
+    if (!usable || !sessions_.table().knows(once.session, once.sequence)) {
+      if (auto why = not_here(carried.value())) {
+        if (usable ? is_over(once.session) : is_of_here(once.session)) {
+          return no_session(once.session);
+        }
+        return *std::move(why);
+      }
+    }
+    if (!usable) return no_session(once.session);
     auto begun = sessions_.begin(once.session, once.sequence, once.answered_below);
     if (begun.verdict == replica::SessionTable::Verdict::repeated) return std::move(begun.result);
     if (begun.verdict != replica::SessionTable::Verdict::execute)
@@ -328,6 +336,16 @@ class Evaluation {
     auto reply = execute(carried.value());
     if (reply) sessions_.finish(once.session, once.sequence, reply.value());
     return reply;
+  }
+
+  /// One of another group comes from a node that has not heard that the slot has moved.
+  bool is_of_here(replica::SessionId session) const {
+    const std::uint64_t above = backend_.ids_above();
+    return session.value() > above && session.value() - above <= kIdsOfGroup;
+  }
+  /// Then nobody knows what it has executed.
+  bool is_over(replica::SessionId session) const {
+    return is_of_here(session) && !sessions_.table().encode(session);
   }
 
   /// What a command answers that names a key of a slot that is not of this group now.

@@ -91,6 +91,15 @@ bool holds(TimeCondition condition, std::optional<lease::Duration> left, KeyTime
   LEASEHOLD_UNREACHABLE();
 }
 
+/// The key in whose group a lease is sought by its name.
+struct SoughtBeside {
+  std::string_view name;
+  std::string_view operator()(const Set& set) const { return set.key; }
+  std::string_view operator()(const SetSequential& set) const { return set.prefix; }
+  std::string_view operator()(const AttachKey& attach) const { return attach.key; }
+  std::string_view operator()(const RevokeLease&) const { return name; }
+};
+
 /// The time to live, or Nil.
 Bytes renewed(grant::LeaseId id, Draft& draft) {
   if (auto why = draft.not_owner(id)) return encode_reply(*why);
@@ -146,6 +155,10 @@ Result<Reply> run(const AttachKey& attach, Draft& draft) {
 Result<Reply> run(const WithNamedLease& named, Draft& draft) {
   const auto* lease = draft.table().find(named.name);
   if (lease == nullptr) {
+    // Where the slot has gone there may be one.
+    if (!draft.is_here(std::visit(SoughtBeside{named.name}, named.what))) {
+      return Error{ErrorCode::invalid_argument, "the name is of another group"};
+    }
     return Reply(
         ErrorReply{ErrorKind::no_lease,
                    fmt::format("no lease has the name '{}'; nothing was done", named.name)});

@@ -185,8 +185,8 @@ Result<Reply> run(const ExpectSlots& expect, SlotDraft draft) {
     if (found != nullptr && !arriving && found->phase != SlotPhase::gone) {
       return busy(fmt::format("slot {} has not left this group as a whole", expected.slot));
     }
-    // The keys of an earlier attempt are this one's from here on, to drop: while the earlier one
-    // still counted, its driver could take the slot without them.
+    // The keys of an earlier attempt are this one's from here on, to keep or to change: while the
+    // earlier one still counted, its driver could take the slot without them.
     const std::uint64_t here = arriving ? found->keys : 0;
     records.emplace_back(expected.slot, SlotRecord{SlotPhase::arriving, expected.epoch, expect.from,
                                                    expect.move, here});

@@ -16,7 +16,8 @@ Result<void> EncodedSnapshot::read(std::uint64_t offset, char* to, std::size_t b
 void put_users(std::string& out, const Users& users) {
   BigWriter to(out);
   to.u32(static_cast<std::uint32_t>(users.size()));
-  for (const auto& [name, user] : *users.list()) {
+  const auto all = users.list();
+  for (const auto& [name, user] : *all) {
     to.sized(name);
     to.u64(user->version);
     to.u64(user->created);

@@ -50,9 +50,9 @@ struct ExpectedSlot {
   std::uint64_t epoch = 0;  ///< how often the slot has changed its group, with this move
 };
 /// What earlier attempts and moves still send is void from here on. Result: Integer, 0: the keys
-/// may come; 1: this group has taken all of the slots already; 2: drop those keys first that
-/// earlier ones have left here (DropKeys, as of this move). Nil: a later attempt or move is known
-/// here. Errors: slot_busy: the slots have not left this group as a whole.
+/// may come; 1: this group has taken all of the slots already; 2: earlier ones have left keys here,
+/// which are of this move from now on: send what differs from them. Nil: a later attempt or move is
+/// known here. Errors: slot_busy: the slots have not left this group as a whole.
 struct ExpectSlots {
   std::uint32_t group = 0;  ///< as in BeginMove: where this is applied
   std::uint32_t groups = 0;

@@ -1,3 +1,4 @@
+#include <leasehold/kv/local/led_group.h>
 #include <leasehold/server/host_cluster.h>
 #include <leasehold/server/host_file.h>
 #include <leasehold/server/replicas.h>
@@ -16,6 +17,9 @@ namespace {
 /// Many groups share what one has of memory and of the log. With less than this a group is slow.
 constexpr std::size_t kCacheBytesMin = std::size_t{1} << 20U;
 constexpr std::uint64_t kLogBytesMin = std::uint64_t{4} << 20U;
+
+/// Of a command that moves slots, and of the wait until a store is new enough.
+constexpr lease::Duration kMoverTimeout = std::chrono::seconds(5);
 
 /// Threads that call state machines.
 constexpr std::size_t kAppliersMax = 8;
@@ -181,13 +185,14 @@ void Replicas::begin(ServerState& state) {
   for (const auto& one : all_) one->service.begin(*one->group, state);
   // A witness has no keys.
   if (all_.size() == 1 || state.options.witness) return;
-  std::vector<kv::SlotMover::Replica> replicas;
+  std::vector<std::unique_ptr<kv::LedGroup>> groups;
   for (const auto& one : all_) {
-    replicas.push_back({*one->group, one->service.store(), one->service.keeper()});
+    groups.push_back(
+        kv::led_group(*one->group, one->service.store(), one->service.keeper(), kMoverTimeout));
   }
   kv::SlotMover::Options options;
   options.notice = [](const std::string& text) { spdlog::info("{}", text); };
-  mover_.emplace(std::move(replicas), std::move(options));
+  mover_.emplace(std::move(groups), std::move(options));
 }
 
 ServedGroups Replicas::served() {

@@ -143,10 +143,25 @@ Result<bool> SlotMove::expect() {
   if (!expected) return expected.error();
   if (!expected.value()) return superseded();
   if (*expected.value() == kOthers) {
-    auto dropped = drop_slot_keys(route_.to, set_, route_.from_number, move_, go_on_);
-    if (!dropped) return dropped.error();
+    // Earlier attempts are void from here on, so what is there stays as it is.
+    if (auto there = route_.to.catch_up(); !there) return there.error();
+    held_.emplace(route_.to.store(), set_);
   }
   return *expected.value() == kTaken;
+}
+
+/// Of the keys of the slots, those that the other group does not have just so.
+Result<std::vector<SlotMove::Key>> SlotMove::to_copy(SlotRows some) {
+  std::vector<Key> keys;
+  if (!held_) {
+    keys.reserve(some.rows.size());
+    for (Row& row : some.rows) keys.push_back({std::move(row.key), std::move(row.value)});
+    return keys;
+  }
+  auto lacking = held_->lacking(std::move(some.rows), some.reached);
+  if (!lacking) return lacking.error();
+  for (auto& [key, value] : lacking.value()) keys.push_back({std::move(key), std::move(value)});
+  return keys;
 }
 
 Result<void> SlotMove::copy() {
@@ -157,11 +172,10 @@ Result<void> SlotMove::copy() {
     if (auto good = check(); !good) return good;
     auto some = store.slot_rows(set_, after, Load::whole);
     if (!some) return some.error();
-    std::vector<Key> keys;
-    keys.reserve(some.value().rows.size());
-    for (Row& row : some.value().rows) keys.push_back({std::move(row.key), std::move(row.value)});
-    if (auto sent = send(keys); !sent) return sent;
     after = some.value().reached;
+    const auto keys = to_copy(std::move(some).value());
+    if (!keys) return keys.error();
+    if (auto sent = send(keys.value()); !sent) return sent;
     if (auto noted = note_changes(after); !noted) return noted;
     if (changed_.size() <= kChangedMax) continue;
     if (auto sent = send_changes(); !sent) return sent;

@@ -5,6 +5,7 @@
 #include <leasehold/base/result.h>
 #include <leasehold/grant/lease_table.h>
 #include <leasehold/kv/command.h>
+#include <leasehold/kv/local/held_keys.h>
 #include <leasehold/kv/reply.h>
 #include <leasehold/kv/slots.h>
 #include <leasehold/kv/store.h>
@@ -21,7 +22,7 @@
 
 namespace leasehold::kv {
 
-/// A group, as those see it who move its slots. Its calls wait.
+/// A group, as those see it who move its slots. Any thread. Its calls wait.
 class MovingGroup {
  public:
   virtual ~MovingGroup() = default;
@@ -33,6 +34,13 @@ class MovingGroup {
   virtual const Store& store() const = 0;
   /// Of the lease of a key; none: there is no such lease any more.
   virtual Result<std::optional<lease::Duration>> time_left(grant::LeaseId id) = 0;
+};
+
+/// A group with a replica here.
+class LedGroup : public MovingGroup {
+ public:
+  /// Whether this replica leads the group, with a lease: then it is the one to move its slots.
+  virtual bool leads() const = 0;
 };
 
 /// Between which groups. The groups outlive it; numbers are from 1 on.
@@ -51,7 +59,8 @@ Result<void> drop_slot_keys(MovingGroup& group, const SlotSet& slots, std::uint3
                             std::uint64_t move, const std::function<bool()>& go_on);
 
 /// One thread. The move of all `slots`, which are the whole of an earlier attempt, or are served by
-/// the first group. After an error, another attempt may be begun at once, also elsewhere, while
+/// the first group. What an earlier attempt has copied is not copied again where it is still the
+/// same. After an error, another attempt may be begun at once, also elsewhere, while
 /// this one still runs.
 class SlotMove {
  public:
@@ -78,6 +87,7 @@ class SlotMove {
   Result<void> check_leases() const;
   Result<bool> expect();
   Result<void> copy();
+  Result<std::vector<Key>> to_copy(SlotRows some);
   Result<void> copy_changes();
   Result<void> freeze();
   Result<void> take();
@@ -97,7 +107,8 @@ class SlotMove {
 
   std::uint64_t move_ = 0;
   std::vector<ExpectedSlot> expected_;
-  bool frozen_ = false;  ///< since the attempt began, or by it
+  std::optional<HeldKeys> held_;  ///< none: the other group has no key of the slots yet
+  bool frozen_ = false;           ///< since the attempt began, or by it
   std::uint64_t frozen_at_ = 0;
   std::uint64_t next_revision_ = 0;  ///< of the events that have not been looked at
   /// Keys of the slots that have changed since they were copied.

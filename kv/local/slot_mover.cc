@@ -1,10 +1,12 @@
-#include <leasehold/kv/command_level.h>
+#include <leasehold/kv/local/slot_jobs.h>
 #include <leasehold/kv/local/slot_mover.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
+#include <system_error>
+#include <utility>
 
 namespace leasehold::kv {
 namespace {
@@ -20,49 +22,13 @@ std::string text_of(const std::vector<std::uint32_t>& slots) {
 
 }  // namespace
 
-/// A group of this process, with its calls waited for.
-class SlotMover::Side final : public MovingGroup {
- public:
-  Side(const Replica& replica, lease::Duration timeout) : replica_(replica), timeout_(timeout) {}
-
-  Result<Reply> execute(const Command& command) override {
-    auto encoded = encode_for(command, replica_.group.lease_view().level());
-    if (!encoded) return encoded.error();
-    const replica::ProposeResult done =
-        replica_.group.propose_and_wait(std::move(encoded).value(), timeout_);
-    switch (done.status) {
-      case replica::ProposeStatus::committed: return decode_reply(done.result);
-      case replica::ProposeStatus::dropped:
-        return Error{ErrorCode::unavailable, "the group takes no commands now"};
-      case replica::ProposeStatus::unknown:
-        return Error{ErrorCode::timed_out, "the group did not execute a command in time"};
-    }
-    return Error{ErrorCode::timed_out, "the group did not answer"};
-  }
-  Result<void> catch_up() override {
-    const auto read = replica_.group.read_point(raft::ReadMode::quorum, timeout_);
-    if (read.index) return {};
-    return Error{ErrorCode::unavailable, "the group cannot be read now"};
-  }
-  const Store& store() const override { return replica_.store; }
-  Result<std::optional<lease::Duration>> time_left(grant::LeaseId id) override {
-    const auto left = replica_.keeper.left(id);
-    if (!left) return left.error();
-    if (!left.value()) return std::optional<lease::Duration>();
-    return std::optional(left.value()->left);
-  }
-
- private:
-  const Replica replica_;
-  const lease::Duration timeout_;
-};
-
-SlotMover::SlotMover(std::vector<Replica> replicas, Options options)
-    : replicas_(std::move(replicas)), options_(std::move(options)) {
-  for (const Replica& replica : replicas_) {
-    sides_.push_back(std::make_unique<Side>(replica, options_.timeout));
-    groups_.push_back(sides_.back().get());
-    listeners_.push_back(replica.store.slots().listen([this] {
+SlotMover::SlotMover(std::vector<std::unique_ptr<LedGroup>> groups, Options options)
+    : groups_(std::move(groups)),
+      options_(std::move(options)),
+      agenda_({options_.retry_min, options_.retry_max, options_.interval}) {
+  for (const auto& group : groups_) {
+    moving_.push_back(group.get());
+    listeners_.push_back(group->store().slots().listen([this] {
       const std::lock_guard lock(mutex_);
       news_ = true;
       woken_.notify_all();
@@ -72,8 +38,8 @@ SlotMover::SlotMover(std::vector<Replica> replicas, Options options)
 }
 
 SlotMover::~SlotMover() {
-  for (std::size_t i = 0; i < replicas_.size(); ++i) {
-    replicas_[i].store.slots().forget(listeners_[i]);
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    groups_[i]->store().slots().forget(listeners_[i]);
   }
   interrupt();
   thread_.join();
@@ -86,67 +52,87 @@ void SlotMover::interrupt() {
 }
 
 void SlotMover::run() {
-  for (;;) {
-    const bool again = look();
+  while (!ending_) {
+    end_finished();
+    begin_tasks();
+    const auto now = SteadyClock::now();
+    const auto until = std::min(agenda_.next(now).value_or(SteadyClock::time_point::max()),
+                                now + options_.interval);
     std::unique_lock lock(mutex_);
-    const lease::Duration pause = again ? options_.retry_min : options_.interval;
-    woken_.wait_for(lock, pause, [this] { return news_ || ending_; });
+    woken_.wait_until(lock, until, [this] { return news_ || ending_ || !finished_.empty(); });
     news_ = false;
-    if (ending_) return;
+  }
+  for (Work& work : works_) work.thread.join();
+}
+
+/// What ends from here on stays in hand until the next look, so what was found before is not begun
+/// once more.
+void SlotMover::end_finished() {
+  std::vector<Works::iterator> finished;
+  {
+    const std::lock_guard lock(mutex_);
+    finished.swap(finished_);
+  }
+  for (const Works::iterator at : finished) {
+    at->thread.join();
+    end(*at);
+    works_.erase(at);
   }
 }
 
-bool SlotMover::look() {
-  bool failed = false;
-  for (std::size_t group = 0; group < replicas_.size(); ++group) {
+void SlotMover::begin_tasks() {
+  for (SlotTask& task : agenda_.begin(find(), SteadyClock::now())) start(std::move(task));
+}
+
+std::vector<SlotTask> SlotMover::find() const {
+  std::vector<SlotTask> found;
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    const Slots& slots = groups_[group]->store().slots();
     // Most groups never move a slot.
-    if (replicas_[group].store.slots().changes() == Slots::kNoChanges || !leads(group)) continue;
-    const auto records = replicas_[group].store.slots().list();
-    for (const SlotJob& job : slot_jobs(*records, group, replicas_.size())) {
-      if (ending_) return false;
-      failed = !work(group, job) || failed;
+    if (slots.changes() == Slots::kNoChanges || !groups_[group]->leads()) continue;
+    for (SlotJob& job : slot_jobs(*slots.list(), group, groups_.size())) {
+      found.push_back({group, std::move(job)});
     }
   }
-  return failed;
+  return found;
 }
 
-bool SlotMover::leads(std::size_t group) const {
-  const node::Group& replica = replicas_[group].group;
-  return replica.lease_view().look(replica.clock()).readable_index().has_value();
-}
-
-bool SlotMover::work(std::size_t group, const SlotJob& job) {
-  const Which which(group, job.slots.front());
-  const auto earlier = failures_.find(which);
-  if (earlier != failures_.end() && SteadyClock::now() < earlier->second.not_before) return false;
-  const auto begun = SteadyClock::now();
-  const auto done =
-      do_slot_job(groups_, group, job, [this, group] { return !ending_ && leads(group); });
-  if (!done) {
-    if (ending_ || done.error().code == ErrorCode::stopped) return true;
-    note_failure(failures_[which], job, group, done.error());
-    return false;
+void SlotMover::start(SlotTask task) {
+  const auto at = works_.emplace(works_.end());
+  at->task = std::move(task);
+  at->begun = SteadyClock::now();
+  try {
+    at->thread = std::thread([this, at] { work(at); });
+  } catch (const std::system_error& error) {
+    at->done = Error{ErrorCode::overloaded, fmt::format("there is no thread: {}", error.what())};
+    end(*at);
+    works_.erase(at);
   }
-  failures_.erase(which);
-  if (job.phase == SlotPhase::copying || job.phase == SlotPhase::frozen) {
-    const auto took =
-        std::chrono::duration_cast<std::chrono::milliseconds>(SteadyClock::now() - begun);
-    say(fmt::format("{} moved from group {} to group {}: {} keys in {} ms", text_of(job.slots),
-                    group + 1, job.other, done.value(), took.count()));
-  }
-  return true;
 }
 
-void SlotMover::note_failure(Failures& failures, const SlotJob& job, std::size_t group,
-                             const Error& error) {
-  failures.pause = std::clamp(failures.pause * 2, options_.retry_min, options_.retry_max);
-  // What is nobody's is tried all the time.
-  if (job.phase == SlotPhase::frozen) failures.pause = options_.retry_min;
-  failures.not_before = SteadyClock::now() + failures.pause;
-  if (error.message == failures.said) return;
-  failures.said = error.message;
-  say(fmt::format("{} cannot move from group {} to group {} yet: {}", text_of(job.slots), group + 1,
-                  job.other, error.message));
+void SlotMover::work(Works::iterator at) {
+  const std::size_t group = at->task.group;
+  at->done = do_slot_job(moving_, group, at->task.job,
+                         [this, group] { return !ending_ && groups_[group]->leads(); });
+  const std::lock_guard lock(mutex_);
+  finished_.push_back(at);
+  woken_.notify_all();
+}
+
+void SlotMover::end(Work& work) {
+  const auto now = SteadyClock::now();
+  const SlotJob& job = work.task.job;
+  const bool news = agenda_.end(work.task, work.done, now);
+  const auto to = fmt::format("from group {} to group {}", work.task.group + 1, job.other);
+  if (!work.done) {
+    if (!news || ending_) return;
+    return say(fmt::format("{} cannot move {} yet: {}", text_of(job.slots), to,
+                           work.done.error().message));
+  }
+  if (job.phase != SlotPhase::copying && job.phase != SlotPhase::frozen) return;
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(now - work.begun);
+  say(fmt::format("{} moved {}: {} keys in {} ms", text_of(job.slots), to, work.done.value(),
+                  took.count()));
 }
 
 void SlotMover::say(const std::string& text) const {

@@ -1,10 +1,10 @@
 // Moves slots between the groups of this process, while this node leads the group that they leave.
 #pragma once
 
-#include <leasehold/kv/lease_keeper.h>
-#include <leasehold/kv/local/slot_jobs.h>
-#include <leasehold/kv/store.h>
-#include <leasehold/node/group.h>
+#include <leasehold/base/result.h>
+#include <leasehold/kv/local/slot_agenda.h>
+#include <leasehold/kv/local/slot_move.h>
+#include <leasehold/kv/slots.h>
 
 #include <atomic>
 #include <chrono>
@@ -12,43 +12,35 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <thread>
-#include <utility>
 #include <vector>
 
 namespace leasehold::kv {
 
 /// Each node of groups that share the slots has one. What has to be done is in the states of the
 /// groups: a command begins a move (BeginMove), and the node that leads the group from then on does
-/// the rest, one move after the other. It has a thread, from the constructor to the destructor.
+/// the rest. Slots are copied one move after the other; what is frozen waits for none of them
+/// (SlotAgenda). It has a thread that looks, from the constructor to the destructor, and one for
+/// each task that is under way.
 class SlotMover {
  public:
-  /// Of one replica here; all outlive the SlotMover.
-  struct Replica {
-    node::Group& group;
-    const Store& store;
-    LeaseKeeper& keeper;
-  };
   struct Options {
-    /// Of a command, and of the wait until a store is new enough.
-    lease::Duration timeout = std::chrono::seconds(5);
     /// How often it looks when nothing has changed, and how soon it tries again what has failed,
     /// at first and at most.
     lease::Duration interval = std::chrono::milliseconds(500);
     lease::Duration retry_min = std::chrono::milliseconds(100);
     lease::Duration retry_max = std::chrono::seconds(10);
-    /// What is worth a line in the log; on the thread. May be empty.
+    /// What is worth a line in the log; on the thread that looks. May be empty.
     std::function<void(const std::string&)> notice;
   };
 
-  /// `replicas`: of all groups, in their order.
-  SlotMover(std::vector<Replica> replicas, Options options);
-  /// Once the groups are stopped, or when the command that is under way has ended.
+  /// `groups`: all of them, in their order.
+  SlotMover(std::vector<std::unique_ptr<LedGroup>> groups, Options options);
+  /// Once the groups are stopped, or when the commands that are under way have ended.
   ~SlotMover();
   SlotMover(const SlotMover&) = delete;
   SlotMover& operator=(const SlotMover&) = delete;
@@ -57,35 +49,37 @@ class SlotMover {
   void interrupt();
 
  private:
-  class Side;
-  /// A move, whatever the number of its attempts.
-  using Which = std::pair<std::size_t, std::uint32_t>;
-  struct Failures {
-    std::string said;
-    lease::Duration pause{0};
-    std::chrono::steady_clock::time_point not_before;
+  /// A task that is under way.
+  struct Work {
+    SlotTask task;
+    std::chrono::steady_clock::time_point begun;
+    Result<std::uint64_t> done = std::uint64_t{0};  ///< written before it is in finished_
+    std::thread thread;
   };
+  using Works = std::list<Work>;
 
   void run();
-  /// Whether to look again at once.
-  bool look();
-  bool leads(std::size_t group) const;
-  /// Whether something was done.
-  bool work(std::size_t group, const SlotJob& job);
-  void note_failure(Failures& failures, const SlotJob& job, std::size_t group, const Error& error);
+  void begin_tasks();
+  void start(SlotTask task);
+  /// On a thread of its own.
+  void work(Works::iterator at);
+  void end_finished();
+  void end(Work& work);
+  std::vector<SlotTask> find() const;
   void say(const std::string& text) const;
 
-  const std::vector<Replica> replicas_;
+  const std::vector<std::unique_ptr<LedGroup>> groups_;
   const Options options_;
-  std::vector<std::unique_ptr<Side>> sides_;
-  std::vector<MovingGroup*> groups_;  ///< the same
+  std::vector<MovingGroup*> moving_;  ///< the groups
   std::vector<Slots::Listener> listeners_;
   std::atomic<bool> ending_{false};
   std::mutex mutex_;
   std::condition_variable woken_;
-  bool news_ = false;  ///< under mutex_
-  /// By the first slot. Of the thread.
-  std::map<Which, Failures> failures_;
+  bool news_ = false;                      ///< under mutex_
+  std::vector<Works::iterator> finished_;  ///< under mutex_
+  // Of the thread that looks.
+  SlotAgenda agenda_;
+  Works works_;
   std::thread thread_;
 };
 

@@ -1,5 +1,6 @@
 #include <leasehold/server/commands/command_keys.h>
 #include <leasehold/server/commands/commands.h>
+#include <leasehold/server/front/lease_word.h>
 #include <leasehold/server/front/words.h>
 
 #include <algorithm>
@@ -57,6 +58,23 @@ Uses of_expect(const Arguments& args) {
   return uses;
 }
 
+/// The leases that a command without keys names by their names.
+Uses of_leases(const CommandSpec& spec, const Arguments& args) {
+  Uses uses;
+  if (spec.name == "lease.info" && args.size() == 3) {
+    uses.push_back({args[2], Kind::lease_name});
+    return uses;
+  }
+  if (spec.name == "lease.info" || spec.name == "lease.revoke" || spec.name == "lease.renew") {
+    for (std::size_t i = 1; i < args.size(); ++i) {
+      kv::LeaseRef lease;
+      const bool named = parse_lease(args[i], lease).empty() && !lease.name.empty();
+      if (named) uses.push_back({args[i], Kind::lease_name});
+    }
+  }
+  return uses;
+}
+
 struct Names {
   std::string_view operator()(const kv::Set&) const { return "set"; }
   std::string_view operator()(const kv::Get&) const { return "get"; }
@@ -83,6 +101,9 @@ std::vector<KeyUse> uses_of_command(const CommandSpec& spec, const Arguments& ar
   if (spec.run == run_leasehold_expect) return of_expect(args);
   if (spec.run == run_subscribe) {
     return of_channels(args, spec.name == "subscribe" ? Kind::channel : Kind::channel_pattern);
+  }
+  if (spec.group == CommandGroup::leasehold && spec.first_key == 0) {
+    if (Uses uses = of_leases(spec, args); !uses.empty()) return uses;
   }
   if (spec.scan == scan_range) return {{args[2], Kind::prefix, kReads}};
   // The key that it makes begins with this word.

@@ -55,6 +55,29 @@ std::optional<std::uint64_t> parse_cursor(std::string_view text) {
   return value;
 }
 
+/// From `first` on; the number of the groups: there is none.
+std::size_t group_with(const kv::SlotSet& slots, std::size_t first, const ServedGroups& groups) {
+  std::size_t found = groups.all().size();
+  for (std::uint32_t slot = 0; slot < kv::kSlots; ++slot) {
+    const std::size_t group = groups.number_of_slot(slot);
+    if (slots.test(slot) && group >= first) found = std::min(found, group);
+  }
+  return found;
+}
+
+/// Where a scan goes on that is through with the group `at`; none: it has shown all keys.
+std::optional<ScanPosition> next_group(ScanPosition at, const ServedGroups& groups) {
+  SlotRoutes& routes = groups.routes();
+  at.after.reset();
+  ++at.group;
+  if (at.before) at.group = group_with(routes.changed_since(*at.before), at.group, groups);
+  if (at.group < groups.all().size()) return at;
+  const std::uint64_t now = routes.version();
+  const kv::SlotSet elsewhere = routes.changed_since(at.began);
+  if (elsewhere.none()) return std::nullopt;
+  return ScanPosition{group_with(elsewhere, 0, groups), std::nullopt, now, at.began};
+}
+
 void store_failed(std::string& out, const Error& error) {
   append_error(out, "ERR the store failed: " + error.message);
 }
@@ -95,6 +118,7 @@ void scan_some(StoreReader& reader, const Arguments& args, std::string& out) {
   }
   ScanCursors& cursors = reader.state.scan_cursors;
   ScanPosition at;
+  at.began = reader.routes_version;
   if (*cursor != 0) {
     const auto found = cursors.find(*cursor);
     if (!found) {
@@ -104,7 +128,11 @@ void scan_some(StoreReader& reader, const Arguments& args, std::string& out) {
     }
     at = *found;
   }
-  auto keys = reader.group.store.keys_after(at.after, options.count);
+  // A further round looks at many keys to show few.
+  const std::size_t count = at.before ? kScanKeysMax : options.count;
+  kv::SlotSet slots;
+  if (at.before) slots = reader.groups.routes().changed_since(*at.before);
+  auto keys = reader.group.store.keys_after(at.after, count);
   if (!keys) return store_failed(out, keys.error());
   std::vector<std::string_view> found;
   std::size_t budget = kPatternStepsMax;
@@ -112,20 +140,20 @@ void scan_some(StoreReader& reader, const Arguments& args, std::string& out) {
   kv::GiveWay way;
   for (const std::string& key : keys.value()) {
     way.step();
-    const bool shown = glob_matches(options.pattern, key, budget) && options.strings &&
+    const bool wanted = !at.before || slots.test(kv::slot_of(key));
+    const bool shown = wanted && glob_matches(options.pattern, key, budget) && options.strings &&
                        reader.may_show(key, budget);
     // A pattern may be dear: then fewer keys are looked at, but one at least.
     if (budget == 0 && seen > 0) break;
     ++seen;
     if (shown) found.push_back(key);
   }
-  const bool more = seen < keys.value().size() || seen == options.count;
-  const bool last_group = at.group + 1 == reader.groups.all().size();
   std::uint64_t next = 0;
-  if (more) {
-    next = cursors.add({at.group, keys.value()[seen - 1]});
-  } else if (!last_group) {
-    next = cursors.add({at.group + 1, std::nullopt});
+  if (seen < keys.value().size() || seen == count) {
+    at.after = keys.value()[seen - 1];
+    next = cursors.add(std::move(at));
+  } else if (auto further = next_group(std::move(at), reader.groups)) {
+    next = cursors.add(*std::move(further));
   }
   append_array(out, 2);
   append_bulk(out, std::to_string(next));

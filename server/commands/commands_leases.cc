@@ -67,13 +67,16 @@ bool others_are_among(const Session& session, const std::vector<kv::LeaseRef>& l
 }
 
 /// Under the leader lease. False: the log has to be asked.
-bool renew_here(Session& session, const std::vector<kv::LeaseRef>& leases, std::string& out) {
+bool renew_here(Session& session, const Arguments& args, const std::vector<kv::LeaseRef>& leases,
+                std::string& out) {
   const ServedGroup& group = session.group();
   kv::LeaseKeeper* const keeper = group.lease_keeper;
   if (keeper == nullptr || !session.context().state.options.lease_reads) return false;
   if (others_are_among(session, leases)) return false;
+  const SlotStay stay(group.store.slots(), session.context().state.commands, *find_command(args),
+                      args);
   const auto renewed = kv::renew_under_lease(group.group, *keeper, group.store, leases);
-  if (!renewed) return false;
+  if (!renewed || !stay.stayed()) return false;
   append_array(out, leases.size());
   for (const auto& ttl : renewed->ttl) {
     if (ttl) {
@@ -206,7 +209,7 @@ void run_lease_renew(Session& session, const Arguments& args, std::string& out) 
       std::visit([](auto& o) { return kv::encode_command(kv::Command(std::move(o))); }, operation);
   if (!encoded) return session.refuse(out, "ERR " + encoded.error().message);
   if (session.refuse_distrusted(out)) return;
-  if (renew_here(session, leases, out)) return;
+  if (renew_here(session, args, leases, out)) return;
   if (session.refuse_when_draining(out)) return;
   // It may be repeated: the second time gives a lease its whole time once more.
   session.propose(std::move(encoded).value(), ReplyForm::plain, {}, true);

@@ -84,7 +84,8 @@ std::string carry_transaction(Session& session, Carried& carried) {
 }
 
 /// `words`: of a write. The text of an error, or empty.
-std::string carry_write(Session& session, const Arguments& words, Carried& carried) {
+std::string carry_write(Session& session, std::uint64_t id, const Arguments& words,
+                        Carried& carried) {
   const CommandSpec* spec = find_command(words);
   const bool exec = spec != nullptr && spec->run == run_exec;
   if (!exec && session.multi().open()) {
@@ -103,7 +104,7 @@ std::string carry_write(Session& session, const Arguments& words, Carried& carri
     return problem;
   }
   if (std::string problem = session.find_group(*spec, words); !problem.empty()) return problem;
-  if (!session.in_selected_group()) {
+  if (!session.go_to_session(id) && !session.in_selected_group()) {
     // As after any other refusal of EXEC, the transaction is over.
     if (exec) session.multi().clear();
     return kSessionElsewhere;
@@ -160,7 +161,7 @@ void run_leasehold_once(Session& session, const Arguments& args, std::string& ou
   }
   const Arguments words(args.begin() + static_cast<std::ptrdiff_t>(at), args.end());
   Carried carried;
-  if (const std::string problem = carry_write(session, words, carried); !problem.empty()) {
+  if (const std::string problem = carry_write(session, *id, words, carried); !problem.empty()) {
     return session.refuse(out, problem);
   }
   if (session.refuse_when_draining(out)) return;

@@ -81,9 +81,15 @@ void propose_all(const Session::Context& context, const std::vector<GroupCommand
   gathered->done = std::move(done);
   for (std::size_t i = 0; i < commands.size(); ++i) {
     node::Group& group = context.groups.all()[commands[i].group].group;
-    auto encoded = kv::encode_for(commands[i].command, group.lease_view().level());
+    auto encoded = kv::encode_command(commands[i].command);
     if (!encoded) {
       gathered->put(i, {0, "ERR " + encoded.error().message});
+      continue;
+    }
+    const raft::FeatureLevel level = group.lease_view().level();
+    if (auto low = kv::refusal_below(encoded.value().view(), level); !low.empty()) {
+      // Many groups have the level from the beginning, which a new member has yet to learn.
+      gathered->put(i, {0, "TRYAGAIN " + low});
       continue;
     }
     group.propose(std::move(encoded).value(), context.state.options.command_timeout,

@@ -14,6 +14,7 @@ struct KeyUse {
     prefix,  ///< every key that begins so
     channel,
     channel_pattern,
+    lease_name,  ///< no key, and no rights are asked for it
   };
   std::string_view text;
   Kind kind = Kind::key;

@@ -14,10 +14,14 @@ namespace leasehold::server {
 inline constexpr std::size_t kScanCursorsMax = 4096;
 inline constexpr std::size_t kScanCursorBytesMax = std::size_t{4} << 20U;
 
-/// Where a SCAN goes on.
+/// Where a SCAN goes on. It goes through the groups in rounds: in the first one it shows all keys,
+/// and in each further one those of the slots that have gone elsewhere during the round before,
+/// until there are none. Versions: of SlotRoutes.
 struct ScanPosition {
-  std::size_t group = 0;             ///< in ServedGroups::all()
-  std::optional<std::string> after;  ///< the last key; none: at the beginning of the group
+  std::size_t group = 0;                ///< in ServedGroups::all()
+  std::optional<std::string> after;     ///< the last key; none: at the beginning of the group
+  std::uint64_t began = 0;              ///< at which version this round did
+  std::optional<std::uint64_t> before;  ///< and the one before it; none: it is the first one
 };
 
 /// Any thread. A cursor is valid on every connection of this node, any number of times, until it is

@@ -443,6 +443,14 @@ void Session::finish_write(std::uint64_t number, const replica::ProposeResult& r
     case replica::ProposeStatus::committed:
       if (is_elsewhere(place(number), result.result)) return wait_for_slot(number);
       context_.counters->writes_committed.add();
+      if (is_of_old_slot(place(number), result.result)) {
+        append_error(reply, kSlotMoves);
+        break;
+      }
+      if (has_left_session(place(number), result.result, context_.groups)) {
+        append_error(reply, kSessionStays);
+        break;
+      }
       append_encoded_reply(reply, result.result, protocol, place(number).form, place(number).parts,
                            place(number).group->lease_keeper);
       break;

@@ -170,6 +170,9 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Finds group(), also for a command that another one carries. The text of an error, or empty.
   std::string find_group(const CommandSpec& spec, const Arguments& args);
   bool in_selected_group() const { return group_ == selected_; }
+  /// Behind find_group(): to the group that gave a session this id, and knows what was executed in
+  /// it, if the slot has moved there or from there. False: it has not.
+  bool go_to_session(std::uint64_t id);
   bool at_home() const { return group_ == &context_.groups.home(); }  ///< group() has the users
   const kv::Users& users() const { return context_.groups.home().store.users(); }
   Multi& multi() { return multi_; }
@@ -272,9 +275,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::unique_ptr<Listening> listening_;
   std::deque<Place> line_;
   std::uint64_t first_place_ = 0;  ///< number of line_.front()
-  std::size_t reads_under_way_ = 0;
-  std::size_t writes_under_way_ = 0;
-  std::size_t bytes_under_way_ = 0;
+  std::size_t reads_under_way_ = 0, writes_under_way_ = 0, bytes_under_way_ = 0;
   /// Reads of this process() call that the node has to justify, all in one mode. All have arrived,
   /// so one read index taken later serves them all.
   ReadBatch asking_;
@@ -289,8 +290,7 @@ class Session : public std::enable_shared_from_this<Session> {
   ReplyWish reply_wish_ = ReplyWish::all;
   std::size_t work_ = 0;           ///< of this turn
   std::size_t good_in_a_row_ = 0;  ///< commands
-  bool turn_over_ = false;
-  bool asked_ = false;     ///< a request has been complete
+  bool turn_over_ = false, asked_ = false;
   bool silent_ = false;    ///< the command that runs is not to be answered
   bool deferred_ = false;  ///< the command that runs has taken a place
   bool stalled_ = false, closing_ = false, waits_for_slot_ = false;

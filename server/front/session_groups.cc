@@ -18,6 +18,10 @@ constexpr const char* kSelectedDiffers =
     "CROSSSLOT a command without keys is of the group that the connection has selected, and this "
     "transaction has keys of another one: send LEASEHOLD GROUP KEY with such a key before MULTI";
 
+constexpr const char* kNamesDiffer =
+    "CROSSSLOT the slot of a lease's name has gone to another group than the connection has "
+    "selected: name the leases of each slot in a command of their own";
+
 constexpr const char* kSlotsDiffer = "CROSSSLOT Keys in request don't hash to the same slot";
 constexpr const char* kPrefixOfMany =
     "CROSSSLOT the keys with this prefix are of many slots; a prefix with a {tag} is of one";
@@ -30,6 +34,34 @@ std::optional<std::uint32_t> slot_of_prefix(std::string_view prefix) {
   if (close == std::string_view::npos || close == open + 1) return std::nullopt;
   return kv::slot_of(prefix);
 }
+
+bool has_slot(const ServedGroup& group, std::uint32_t slot) {
+  const kv::Slots& slots = group.store.slots();
+  if (slots.changes() == kv::Slots::kNoChanges) return true;
+  const auto records = slots.list();
+  const auto at = records->find(slot);
+  return at == records->end() || kv::serves(&at->second);
+}
+
+/// How many leases a command names, by their ids or names.
+std::size_t leases_of(const CommandSpec& spec, const Arguments& args) {
+  return spec.name == "lease.renew" ? args.size() - 1 : 1;
+}
+
+/// A client looks for the name of a lease in the group that it has selected. Where that group had
+/// the slot of the name and has let it go, the name is where the slot is.
+struct NamedLeases {
+  std::size_t count = 0;
+  std::optional<std::uint32_t> slot;  ///< of all of them; none: they are of different slots
+  bool gone = false;                  ///< one of them is not in the selected group
+
+  void add(std::string_view name, const ServedGroup& selected) {
+    const std::uint32_t of = kv::slot_of(name);
+    if (count++ == 0) slot = of;
+    if (slot != of) slot.reset();
+    gone = gone || !has_slot(selected, of);
+  }
+};
 
 }  // namespace
 
@@ -46,6 +78,7 @@ std::string Session::find_group(const CommandSpec& spec, const Arguments& args) 
   const bool together = multi_.open() || is_of_transaction(spec);
   std::optional<std::uint32_t> slot = together ? multi_.slot() : std::nullopt;
   bool has_keys = false;
+  NamedLeases named;
   for (const KeyUse& use : context_.state.commands.uses_of(spec, args)) {
     std::optional<std::uint32_t> of;
     if (use.kind == KeyUse::Kind::key) {
@@ -54,15 +87,20 @@ std::string Session::find_group(const CommandSpec& spec, const Arguments& args) 
       of = slot_of_prefix(use.text);
       if (!of) return kPrefixOfMany;
     } else {
+      if (use.kind == KeyUse::Kind::lease_name && !together) named.add(use.text, *selected_);
       continue;
     }
     if (slot && slot != of) return kSlotsDiffer;
     slot = of;
     has_keys = true;
   }
+  if (named.gone) {
+    if (!named.slot || named.count != leases_of(spec, args)) return kNamesDiffer;
+    slot = named.slot;
+  }
   if (slot) group_ = &groups.of_slot(*slot);
   if (!together) {
-    if (!slot_waited_) slot_ = slot;
+    if (!slot_waited_) slot_ = slot ? slot : named.slot;
     return {};
   }
   // Leases have their ids in each group: one of another group is another lease.

@@ -70,6 +70,7 @@ bool may_use(const Rights& rights, const KeyUse& use, std::size_t& budget) {
     case KeyUse::Kind::prefix: return rights.may_use_prefix(use.text, use.access, budget);
     case KeyUse::Kind::channel: return rights.may_listen(use.text, budget);
     case KeyUse::Kind::channel_pattern: return rights.may_listen_to_pattern(use.text, budget);
+    case KeyUse::Kind::lease_name: return true;
   }
   return false;
 }

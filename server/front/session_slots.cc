@@ -5,6 +5,7 @@
 #include <leasehold/server/front/session.h>
 #include <leasehold/server/front/slot_wait.h>
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -41,6 +42,50 @@ bool is_elsewhere(const Place& place, const Bytes& result) {
   const auto reply = kv::decode_reply(result);
   const auto* error = reply ? std::get_if<kv::ErrorReply>(&reply.value()) : nullptr;
   return error != nullptr && error->kind == kv::ErrorKind::moved;
+}
+
+bool is_of_old_slot(const Place& place, const Bytes& result) {
+  const kv::Slots& slots = place.group->store.slots();
+  if (!place.slot || slots.changes() == kv::Slots::kNoChanges) return false;
+  // What was executed once is answered as it was.
+  if (place.spec != nullptr && place.spec->name == "leasehold|once") return false;
+  const auto records = slots.list();
+  const auto at = records->find(*place.slot);
+  if (at == records->end() || kv::serves(&at->second)) return false;
+  const auto reply = kv::decode_reply(result);
+  if (!reply) return false;
+  if (const auto* error = std::get_if<kv::ErrorReply>(&reply.value())) {
+    return error->kind == kv::ErrorKind::no_lease;
+  }
+  // Of LEASE.RENEW, for each name.
+  const auto* array = std::get_if<kv::ArrayReply>(&reply.value());
+  return array != nullptr &&
+         std::any_of(array->items.begin(), array->items.end(), [](const Bytes& item) {
+           const auto one = kv::decode_reply(item);
+           return one && std::holds_alternative<kv::Nil>(one.value());
+         });
+}
+
+bool has_left_session(const Place& place, const Bytes& result, const ServedGroups& groups) {
+  if (!place.slot || place.spec == nullptr || place.spec->name != "leasehold|once") return false;
+  if (place.group == &groups.of_slot(*place.slot)) return false;
+  const auto reply = kv::decode_reply(result);
+  const auto* error = reply ? std::get_if<kv::ErrorReply>(&reply.value()) : nullptr;
+  return error != nullptr && error->kind == kv::ErrorKind::moved;
+}
+
+bool Session::go_to_session(std::uint64_t id) {
+  const ServedGroups& groups = context_.groups;
+  const std::optional<std::uint32_t> slot = multi_.open() ? multi_.slot() : slot_;
+  const std::uint64_t number = (id - 1) / kv::kIdsOfGroup;
+  slot_.reset();
+  // Leases that a transaction names by their ids are of the selected group.
+  if (!slot || number >= groups.all().size() || multi_.in_selected()) return false;
+  const ServedGroup& group = groups.all()[static_cast<std::size_t>(number)];
+  if (group.store.slots().list()->count(*slot) == 0) return false;
+  group_ = &group;
+  slot_ = slot;
+  return true;
 }
 
 void Session::submit_write(std::uint64_t number, Bytes command, bool repeatable) {

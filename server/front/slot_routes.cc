@@ -14,23 +14,19 @@ std::size_t place_of(const kv::SlotRecord& record, std::size_t here) {
   return away ? record.other - 1 : here;
 }
 
-struct Found {
-  std::size_t group = 0;
-  std::uint64_t epoch = 0;
-  bool open = true;
-};
-
 }  // namespace
 
 std::optional<std::uint32_t> slot_in(const std::vector<KeyUse>& uses) {
   for (const KeyUse& use : uses) {
-    const bool of_key = use.kind == KeyUse::Kind::key || use.kind == KeyUse::Kind::prefix;
-    if (of_key) return kv::slot_of(use.text);
+    const bool of_slot = use.kind == KeyUse::Kind::key || use.kind == KeyUse::Kind::prefix ||
+                         use.kind == KeyUse::Kind::lease_name;
+    if (of_slot) return kv::slot_of(use.text);
   }
   return std::nullopt;
 }
 
-SlotRoutes::SlotRoutes(std::vector<const kv::Store*> stores) : stores_(std::move(stores)) {
+SlotRoutes::SlotRoutes(std::vector<const kv::Store*> stores)
+    : stores_(std::move(stores)), seen_(stores_.size()), changed_at_(kv::kSlots) {
   LEASEHOLD_ASSERT(!stores_.empty() && stores_.size() <= kv::kSlots);
   if (stores_.size() > 1) listen();
   follow();
@@ -65,32 +61,74 @@ void SlotRoutes::follow() {
 }
 
 /// The caller holds mutex_.
-void SlotRoutes::update() {
-  std::vector<Found> newest(kv::kSlots);
+std::vector<SlotRoutes::Known> SlotRoutes::look() {
+  std::vector<Known> newest(kv::kSlots);
   for (std::uint32_t slot = 0; slot < kv::kSlots; ++slot) {
     newest[slot].group = kv::first_group_of(slot, static_cast<std::uint32_t>(stores_.size()));
   }
   for (std::size_t group = 0; group < stores_.size(); ++group) {
-    const auto records = stores_[group]->slots().list();
+    const kv::Slots& slots = stores_[group]->slots();
+    seen_[group] = slots.changes();
+    // Held: the thread of apply() replaces it at any time.
+    const auto records = slots.list();
     for (const auto& [slot, record] : *records) {
       // It is there when the group that it comes from says so.
       if (record.phase == kv::SlotPhase::arriving) continue;
+      Known& known = newest[slot];
       const std::size_t place = place_of(record, group);
-      if (place >= stores_.size() || record.epoch < newest[slot].epoch) continue;
+      if (place >= stores_.size() || record.epoch < known.epoch) continue;
+      const bool away = place != group;
+      if (away && known.settled && record.epoch == known.epoch) continue;
       // A group that has let go says nothing of the other one, which is asked.
       const bool open = record.phase != kv::SlotPhase::frozen;
-      newest[slot] = {place, record.epoch, open};
+      known = {place, record.epoch, open, open && !away};
     }
   }
+  return newest;
+}
+
+/// The caller holds mutex_.
+void SlotRoutes::update() {
+  std::vector<Known> newest = look();
+  if (newest == known_) return;
+  const std::uint64_t version = version_.load(std::memory_order_relaxed) + 1;
   std::size_t closed = 0;
+  unsettled_ = 0;
   for (std::uint32_t slot = 0; slot < kv::kSlots; ++slot) {
-    const auto group = static_cast<std::uint16_t>(newest[slot].group);
-    groups_[slot].store(group, std::memory_order_relaxed);
-    open_[slot].store(newest[slot].open, std::memory_order_relaxed);
-    if (!newest[slot].open) ++closed;
+    const Known& now = newest[slot];
+    if (known_.empty() || known_[slot] != now) changed_at_[slot] = version;
+    groups_[slot].store(static_cast<std::uint16_t>(now.group), std::memory_order_relaxed);
+    open_[slot].store(now.open, std::memory_order_relaxed);
+    if (!now.open) ++closed;
+    if (!now.settled) ++unsettled_;
   }
+  known_ = std::move(newest);
   closed_.store(closed, std::memory_order_relaxed);
-  version_.fetch_add(1, std::memory_order_release);
+  version_.store(version, std::memory_order_release);
+}
+
+/// The records of a store are seen a moment before its news is heard.
+void SlotRoutes::catch_up() {
+  bool behind = false;
+  {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t group = 0; group < stores_.size(); ++group) {
+      behind = behind || stores_[group]->slots().changes() != seen_[group];
+    }
+  }
+  if (behind) follow();
+}
+
+kv::SlotSet SlotRoutes::changed_since(std::uint64_t version) {
+  kv::SlotSet changed;
+  if (stores_.size() == 1) return changed;
+  catch_up();
+  const std::lock_guard lock(mutex_);
+  if (unsettled_ == 0 && version_.load(std::memory_order_relaxed) <= version) return changed;
+  for (std::uint32_t slot = 0; slot < kv::kSlots; ++slot) {
+    if (changed_at_[slot] > version || !known_[slot].settled) changed.set(slot);
+  }
+  return changed;
 }
 
 void SlotRoutes::wait(std::uint32_t slot, std::chrono::nanoseconds until, Waited done) {

@@ -19,7 +19,7 @@
 
 namespace leasehold::server {
 
-/// Of a command's keys, which are of one slot; none: it has none.
+/// Of a command's keys, which are of one slot, or else of the name of a lease; none: it has none.
 std::optional<std::uint32_t> slot_in(const std::vector<KeyUse>& uses);
 
 /// Follows the slots that move. Any thread. It may be behind or ahead of the groups, so it only
@@ -47,8 +47,20 @@ class SlotRoutes {
   void end_waits(std::chrono::nanoseconds now);
   /// Rises with every change; above 0.
   std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
+  /// The slots that have gone elsewhere since that version, or of which no group says that it has
+  /// them. Who has read all groups since then has seen the keys of all others. It knows all
+  /// that the stores said when it was called.
+  kv::SlotSet changed_since(std::uint64_t version);
 
  private:
+  /// What is known of a slot.
+  struct Known {
+    std::size_t group = 0;
+    std::uint64_t epoch = 0;
+    bool open = true;
+    bool settled = true;  ///< the group itself says that it has the slot
+    friend bool operator==(const Known&, const Known&) = default;
+  };
   struct Waiter {
     std::chrono::nanoseconds until{0};
     Waited done;
@@ -56,11 +68,18 @@ class SlotRoutes {
   void listen();
   void follow();
   void update();
+  void catch_up();
+  std::vector<Known> look();
 
   const std::vector<const kv::Store*> stores_;
   std::vector<std::pair<const kv::Slots*, kv::Slots::Listener>> listeners_;
   std::mutex mutex_;                              ///< held while routes are written
   std::multimap<std::uint32_t, Waiter> waiters_;  ///< under mutex_
+  // Under mutex_.
+  std::vector<std::uint64_t> seen_;        ///< Slots::changes() of each store
+  std::vector<Known> known_;               ///< of each slot
+  std::vector<std::uint64_t> changed_at_;  ///< of each slot, the version
+  std::size_t unsettled_ = 0;              ///< slots
   std::array<std::atomic<std::uint16_t>, kv::kSlots> groups_;
   std::array<std::atomic<bool>, kv::kSlots> open_;
   std::atomic<std::size_t> closed_{0};  ///< slots

@@ -34,7 +34,11 @@ class StoreReader {
  public:
   StoreReader(const ServedGroups& served, const ServedGroup& of_keys, ServerState& shared_state,
               Protocol dialect)
-      : groups(served), group(of_keys), state(shared_state), protocol(dialect) {
+      : groups(served),
+        group(of_keys),
+        state(shared_state),
+        protocol(dialect),
+        routes_version(served.routes_version()) {
     const kv::Slots& slots = group.store.slots();
     if (slots.changes() != kv::Slots::kNoChanges) slots_ = slots.list();
   }
@@ -64,6 +68,8 @@ class StoreReader {
   const ServedGroup& group;
   ServerState& state;
   const Protocol protocol;
+  /// Before it looked at the group's slots.
+  const std::uint64_t routes_version;
 
  private:
   bool is_served(std::string_view key) const {

@@ -26,7 +26,8 @@ bool same(const kv::Event& a, const kv::Event& b) {
 
 void WatchOracle::note_endings(grant::LeaseId id, kv::EventKind kind, const LeaseCells& cells) {
   if (cells.table.find(id) == nullptr) return;
-  for (const std::string& key : *cells.table.keys(id)) endings_[key] = {kind, id};
+  const grant::LeaseTable::Keys& keys = *cells.table.keys(id);
+  for (const std::string& key : keys) endings_[key] = {kind, id};
 }
 
 void WatchOracle::before(std::string_view command, const LeaseCells& cells) {

@@ -430,7 +430,8 @@ TEST(LeaseTable, AStepThatIsRolledBackNeverWas) {
       if (!lease.name.empty()) {
         ASSERT_EQ(table.find(lease.name)->id, lease.id);
       }
-      for (const std::string& key : *table.keys(lease.id)) ASSERT_TRUE(keys.insert(key).second);
+      const LeaseTable::Keys& attached = *table.keys(lease.id);
+      for (const std::string& key : attached) ASSERT_TRUE(keys.insert(key).second);
       ASSERT_TRUE(!is_of_key(lease.id) || table.keys(lease.id)->size() == 1);
     }
     for (int i = 0; i < 4; ++i) {

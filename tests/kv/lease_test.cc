@@ -45,6 +45,26 @@ TEST_P(LeaseContract, DuplicatesAreDecidedWhenApplied) {
           "[5,2,]", "error 13: lease 5 has this id, its holder is 'me'", "OK", "[4294967297,4,]"}));
 }
 
+// Where the slot has gone somebody may hold the name.
+TEST_P(LeaseContract, ANameIsNotMissingWhereItsSlotIsNot) {
+  const std::vector<Command> by_name = {
+      WithNamedLease{"bar", Set{"{bar}2", "v"}}, WithNamedLease{"bar", SetSequential{"{bar}", "v"}},
+      WithNamedLease{"bar", AttachKey{LeaseId(0), "{bar}2"}}, WithNamedLease{"bar", RevokeLease{}}};
+  const Command in_multi = Transaction{{}, {WithNamedLease{"bar", Set{"{bar}2", "v"}}}};
+  const Bytes carried = encoded(in_multi);
+  run(OpenSession{});
+  const std::uint64_t move = std::stoull(run(BeginMove{1, 2, 2, {slot_of("bar")}}));
+  for (const Command& command : by_name) {
+    EXPECT_EQ(run(command), "error 14: no lease has the name 'bar'; nothing was done");
+  }
+  run(FreezeMove{move});
+  for (const Command& command : by_name) EXPECT_EQ(run(command).substr(0, 8), "error 18");
+  EXPECT_EQ(run(in_multi).substr(0, 8), "error 18");
+  EXPECT_EQ(run(Once{replica::SessionId(1), 1, 1, carried.view()}).substr(0, 8), "error 18");
+  EXPECT_EQ(run(WithNamedLease{"bar", Set{"foo", "v"}}).substr(0, 8), "error 14")
+      << "it is sought where the key is";
+}
+
 TEST_P(LeaseContract, ANameMeansTheLeaseThatHasItWhenTheCommandIsApplied) {
   const Command by_name = WithNamedLease{"a", Set{"k", "v"}};
   EXPECT_EQ(run(by_name), "error 14: no lease has the name 'a'; nothing was done");

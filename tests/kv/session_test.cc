@@ -60,12 +60,37 @@ TEST_P(SessionContract, ACommandOfASlotThatMovesUsesUpNoNumber) {
   run(FreezeMove{move});
   EXPECT_EQ(run(once(1, 3, Append{"bar", "v"})).substr(0, 8), "error 18");
   EXPECT_EQ(list(*store_), "1 after 2 with 1 results");
-  // The first group's session of the same number is another client's, or is not there.
   run(LeaveSlots{move});
-  for (const std::uint64_t session : {1U, 7U}) {
-    EXPECT_EQ(run(once(session, 2, Append{"bar", "v"})).substr(0, 8), "error 18") << session;
+  EXPECT_EQ(run(once(1, 3, Append{"bar", "v"})).substr(0, 8), "error 18");
+  EXPECT_EQ(run(once(1, 3, Append{"foo", "v"})), "1") << "its slot is here";
+}
+
+TEST_P(SessionContract, WhatWasExecutedOnceIsAnsweredWhenItsSlotHasGone) {
+  EXPECT_EQ(run(OpenSession{}), "1");
+  EXPECT_EQ(run(once(1, 1, 1, Append{"bar", "v"})), "1");
+  EXPECT_EQ(run(once(1, 2, 1, Append{"bar", "v"})), "2");
+  const std::uint64_t move = std::stoull(run(BeginMove{1, 2, 2, {slot_of("bar")}}));
+  for (const Command& step : {Command(FreezeMove{move}), Command(LeaveSlots{move})}) {
+    run(step);
+    EXPECT_EQ(run(once(1, 1, 1, Append{"bar", "v"})), "1");
+    EXPECT_EQ(run(once(1, 2, 1, Append{"bar", "v"})), "2");
+    EXPECT_EQ(run(once(1, 3, 1, Append{"bar", "v"})).substr(0, 8), "error 18");
   }
-  EXPECT_EQ(run(once(1, 2, Append{"foo", "v"})), "2") << "its slot is here";
+  EXPECT_EQ(run(once(1, 4, 2, Append{"foo", "v"})), "1");
+  EXPECT_EQ(run(once(1, 1, 1, Append{"bar", "v"})).substr(0, 8), "error 9:")
+      << "the client has said that it has this answer";
+  EXPECT_EQ(store_->get("bar").value()->bytes.view(), "vv");
+}
+
+// A session that is over says nothing of what it has executed. One of another group was sent here
+// by a node that has not heard of the move.
+TEST_P(SessionContract, BehindAMoveASessionOfThisGroupIsOverAndOneOfAnotherIsElsewhere) {
+  const std::uint64_t move = std::stoull(run(BeginMove{1, 2, 2, {slot_of("bar")}}));
+  run(FreezeMove{move});
+  EXPECT_EQ(run(once(7, 1, Append{"bar", "v"})).substr(0, 8), "error 8:");
+  const std::uint64_t of_the_second = kIdsOfGroup + 1;
+  EXPECT_EQ(run(once(of_the_second, 1, Append{"bar", "v"})).substr(0, 8), "error 18");
+  EXPECT_EQ(run(once(of_the_second, 1, Append{"foo", "v"})).substr(0, 8), "error 8:");
 }
 
 TEST_P(SessionContract, ACommandIsExecutedOnceAndAnsweredEachTime) {

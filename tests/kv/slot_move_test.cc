@@ -1,7 +1,7 @@
 // Moves of slots from group to group, with drivers that die or go on beside their successors,
 // commands that come late or not at all, and clients that write at any moment.
 #include <leasehold/kv/local/slot_jobs.h>
-#include <leasehold/tests/kv/store_support.h>
+#include <leasehold/tests/kv/quick_group.h>
 
 #include <gtest/gtest.h>
 
@@ -20,55 +20,6 @@ namespace leasehold::kv::testing {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// A group in memory that executes at once, unless `disturb` says otherwise.
-class QuickGroup final : public MovingGroup {
- public:
-  enum class Fate { executed, refused, unanswered, late };
-
-  Result<Reply> execute(const Command& command) override {
-    const Bytes bytes = encoded(command);
-    const Fate fate = before ? before() : Fate::executed;
-    if (fate == Fate::refused) return Error{ErrorCode::unavailable, "refused"};
-    if (fate == Fate::late) {
-      late.push_back(bytes);
-      return Error{ErrorCode::timed_out, "late"};
-    }
-    const Bytes reply = apply_one(bytes);
-    if (fate == Fate::unanswered) return Error{ErrorCode::timed_out, "unanswered"};
-    return decode_reply(reply);
-  }
-  Result<void> catch_up() override { return {}; }
-  const Store& store() const override { return store_; }
-  Result<std::optional<lease::Duration>> time_left(grant::LeaseId id) override {
-    const auto found = store_.find_lease(id, "");
-    if (!found) return found.error();
-    if (!found.value()) return std::optional<lease::Duration>();
-    return std::optional(found.value()->lease.ttl);
-  }
-
-  Bytes apply_one(const Bytes& bytes) {
-    const raft::Index index(store_.applied_index().value() + 1);
-    return store_.apply({{{raft::Term(1), index}, bytes.view()}}, index).at(0);
-  }
-  std::string run(const Command& command) { return text(apply_one(encoded(command))); }
-  /// As a replica that was far behind: it knows no changes of before.
-  void install_snapshot() {
-    const auto snapshot = store_.take_snapshot();
-    ASSERT_TRUE(snapshot && store_.install_snapshot(*snapshot.value()));
-  }
-  void execute_late(std::size_t which) {
-    const Bytes bytes = std::move(late[which]);
-    late.erase(late.begin() + static_cast<std::ptrdiff_t>(which));
-    apply_one(bytes);
-  }
-
-  std::function<Fate()> before;
-  std::vector<Bytes> late;
-
- private:
-  MemoryStore store_;
-};
 
 /// What a key has to be, wherever it is.
 struct Truth {
@@ -97,7 +48,7 @@ class World {
 
   void live(int steps) {
     for (const auto& group : groups_) {
-      group->before = [this] {
+      group->before = [this](const Command&) {
         disturb();
         const std::uint64_t draw = random_.below(40);
         if (draw == 0) return QuickGroup::Fate::refused;
@@ -319,7 +270,7 @@ TEST(SlotMoveTest, ManyKeysAreCopiedWhileTheyChange) {
   from.run(BeginMove{number, 2, 3 - number, {slot}});
   Random random(1);
   std::map<std::string, std::string> written;
-  to.before = [&] {
+  to.before = [&](const Command&) {
     const auto records = from.store().slots().list();
     for (int i = 0; i < 50 && serves(&records->at(slot)); ++i) {
       const std::string key = "{7}" + std::to_string(random.below(kKeys));
@@ -339,6 +290,66 @@ TEST(SlotMoveTest, ManyKeysAreCopiedWhileTheyChange) {
     ASSERT_EQ(found.value()->bytes.view(), value) << key;
   }
   EXPECT_GT(written.size(), 500U);
+}
+
+// Each attempt has a driver of its own, and the one before has died.
+TEST(SlotMoveTest, WhatAnEarlierAttemptHasCopiedIsNotCopiedAgain) {
+  constexpr std::size_t kKeys = 3000;
+  const auto key = [](std::size_t i) { return "{7}" + std::to_string(10000 + i); };
+  const std::uint32_t slot = slot_of("{7}");
+  const std::size_t at = first_group_of(slot, 2);
+  std::vector<std::unique_ptr<QuickGroup>> groups;
+  for (int i = 0; i < 2; ++i) groups.push_back(std::make_unique<QuickGroup>());
+  QuickGroup& from = *groups[at];
+  QuickGroup& to = *groups[1 - at];
+  Set timed{key(0), "v"};
+  timed.ttl = 1h;
+  from.run(timed);
+  for (std::size_t i = 1; i < kKeys; ++i) from.run(Set{key(i), "v"});
+  const auto number = static_cast<std::uint32_t>(at + 1);
+  from.run(BeginMove{number, 2, 3 - number, {slot}});
+
+  std::size_t commands = 0;
+  std::size_t copied = 0;
+  bool dies_early = true;
+  bool dies_late = true;
+  to.before = [&](const Command& command) {
+    using Fate = QuickGroup::Fate;
+    if (std::holds_alternative<TakeSlots>(command) && dies_late) return Fate::refused;
+    if (const auto* import = std::get_if<ImportKeys>(&command)) {
+      if (++commands == 2 && dies_early) return Fate::refused;
+      copied += import->keys.size();
+    }
+    return Fate::executed;
+  };
+  const auto attempt = [&] {
+    copied = 0;
+    const auto job = slot_jobs(*from.store().slots().list(), at, 2).at(0);
+    return do_slot_job({groups[0].get(), groups[1].get()}, at, job, [] { return true; });
+  };
+  ASSERT_FALSE(attempt());
+  const std::size_t first = copied;
+  ASSERT_GT(first, 9U);
+  dies_early = false;
+  from.run(Set{key(1), "w"});
+  from.run(Del{{key(2)}});
+  from.run(Append{key(kKeys - 1), "w"});
+  timed.key = key(3);
+  from.run(timed);
+  ASSERT_FALSE(attempt());
+  EXPECT_EQ(copied, kKeys - first + 3) << "the rest, and what has changed";
+  dies_late = false;
+  ASSERT_EQ(from.store().slots().list()->at(slot).phase, SlotPhase::frozen);
+  const auto done = attempt();
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(copied, 0U) << "all this time it is nobody's";
+  EXPECT_EQ(to.store().size(), kKeys - 1);
+  const auto value = [&to](const std::string& of) { return to.store().get(of).value(); };
+  EXPECT_EQ(value(key(1))->bytes.view(), "w");
+  EXPECT_FALSE(value(key(2)));
+  EXPECT_EQ(value(key(kKeys - 1))->bytes.view(), "vw");
+  EXPECT_NE(value(key(0))->lease, grant::LeaseId(0));
+  EXPECT_NE(value(key(3))->lease, grant::LeaseId(0));
 }
 
 // Each group numbers its own moves.

@@ -22,7 +22,8 @@ std::string run(Store& store, const Command& command) {
 /// "ann 1/1 on ~a*, b ..."
 std::string listed(const Store& store) {
   std::string out;
-  for (const auto& [name, user] : *store.users().list()) {
+  const auto users = store.users().list();
+  for (const auto& [name, user] : *users) {
     if (!out.empty()) out += ", ";
     out += name + " " + std::to_string(user->version) + "/" + std::to_string(user->created) + " " +
            user->rules;

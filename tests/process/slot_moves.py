@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Slots move from group to group while clients write and read at every node, and a node is killed now and then. The
 history of the keys that move is linearizable, no acknowledged write is lost, every move comes to its end by itself,
-and in the end each slot is in one group, with all of its keys and no others."""
+each SCAN returns all keys that nobody writes, what is to be executed once is, and in the end each slot is in one
+group, with all of its keys and no others."""
 
 import asyncio
 import random
@@ -10,13 +11,14 @@ import time
 import resp
 from cluster import Cluster, built, check, main, wait_for
 from history import History, Ledger
-from load import Connection, Load
+from load import LOST, Connection, Load
 from many_groups import all_led, has_leaders
 from slots import COUNT, as_map, owners
 
 WRITERS = 6
 MIXERS = 9
 REGISTERS = 6
+COUNTERS = 3
 # A move of a few keys takes some commits; behind a killed leader an election more.
 MOVE_SECONDS = 60
 LED_SECONDS = 60
@@ -64,8 +66,9 @@ class Mover:
 
     async def prepare(self):
         connection = await Connection.to(self._cluster.nodes[0]).open()
-        for number in range(REGISTERS):
-            self._hot.append(await connection.call("CLUSTER", "KEYSLOT", f"register:{number}"))
+        registers = [f"register:{number}" for number in range(REGISTERS)]
+        for key in registers + [f"counter:{number}" for number in range(COUNTERS)]:
+            self._hot.append(await connection.call("CLUSTER", "KEYSLOT", key))
         connection.close()
 
     def _slots(self):
@@ -101,20 +104,128 @@ class Mover:
             self.took.append(time.monotonic() - begun)
 
 
+class Scanner:
+    """Scans all keys that nobody writes, at one node after the other, until stop()."""
+
+    def __init__(self, options, nodes):
+        self._keys = options.keys
+        self._nodes = nodes
+        self._ends = False
+        self.whole = 0  # scans
+        self.twice = 0  # keys, because of moves
+        self.parts = 0
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self):
+        self._ends = True
+        await self._task
+
+    async def _run(self):
+        while not self._ends:
+            try:
+                await self._scan(self._nodes[self.whole % len(self._nodes)])
+            except LOST:
+                await asyncio.sleep(0.1)
+
+    async def _scan(self, node):
+        connection = await Connection.to(node).open()
+        found, parts, cursor = [], 0, b"0"
+        try:
+            while parts == 0 or cursor != b"0":
+                reply = await connection.call("SCAN", cursor, "MATCH", "still:*", "COUNT", "100")
+                if not isinstance(reply, list):
+                    check(reply.not_executed, f"SCAN: {reply!r}")
+                    await asyncio.sleep(0.1)
+                    if parts == 0 or self._ends:
+                        return
+                    continue
+                cursor, parts = reply[0], parts + 1
+                self.parts += 1
+                found += reply[1]
+        finally:
+            connection.close()
+        keys = set(found)
+        check(len(keys) == self._keys, f"SCAN at {node}: {self._keys - len(keys)} keys are missing")
+        self.whole += 1
+        self.twice += len(found) - len(keys)
+
+
+class Counter:
+    """Counts in one key until stop(), at any node: each step is executed once."""
+
+    STEPS_AT_A_NODE = 50
+
+    def __init__(self, nodes, number):
+        self.key = f"counter:{number}"
+        self.count = 0
+        self.sessions = 0
+        self._nodes = nodes
+        self._session = None
+        self._sequence = 0
+        self._ends = False
+        self.task = asyncio.create_task(self._run(number))
+
+    async def stop(self):
+        self._ends = True
+        await self.task
+
+    async def _run(self, turn):
+        while not self._ends:
+            connection = Connection.to(self._nodes[turn % len(self._nodes)])
+            turn += 1
+            try:
+                await connection.open()
+                for _ in range(self.STEPS_AT_A_NODE):
+                    await self._step(connection)
+                    await asyncio.sleep(0.005)
+            except LOST:
+                await asyncio.sleep(0.05)
+            finally:
+                connection.close()
+
+    async def _step(self, connection):
+        if await connection.call("LEASEHOLD", "GROUP", "KEY", self.key) != "OK":
+            return
+        if self._session is None:
+            reply = await connection.call("LEASEHOLD", "SESSION", "OPEN")
+            if not isinstance(reply, int):
+                return
+            self._session, self._sequence = reply, 1
+            self.sessions += 1
+        reply = await connection.call("LEASEHOLD", "ONCE", self._session, self._sequence, "INCR", self.key)
+        if isinstance(reply, int):
+            check(reply == self.count + 1, f"{self.key}: {reply} behind {self.count}")
+            self.count = reply
+            self._sequence += 1
+        elif "has left the group of the session" in reply.text:
+            self._session = None
+        else:
+            check(reply.not_executed or reply.unknown, f"LEASEHOLD ONCE: {reply!r}")
+
+
 async def move_all(options, cluster, ledger, history):
     load = Load(cluster.nodes, ledger, history, WRITERS, MIXERS, REGISTERS, 0.005)
     mover = Mover(options, cluster)
     await mover.prepare()
+    scanner = Scanner(options, cluster.nodes)
+    counters = [Counter(cluster.nodes, number) for number in range(COUNTERS)]
     kills = set(random.Random(options.seed).sample(range(options.moves), options.kills))
     for number in range(options.moves):
         await mover.move(number in kills)
         load.check()
         if (number + 1) % 10 == 0:
             print(f"{number + 1} moves; writes: {ledger.summary()}", flush=True)
+    for client in [scanner, *counters]:
+        await client.stop()
     await load.stop()
     took = sorted(mover.took)
     print(f"a move of up to 600 slots took {took[len(took) // 2]:.2f} s, {took[-1]:.2f} s at most; "
-          f"{mover.cancelled} slots stayed where they were")
+          f"{mover.cancelled} slots stayed where they were; {scanner.whole} scans in "
+          f"{scanner.parts} parts, with {scanner.twice} keys twice")
+    check(scanner.whole > 0, "no SCAN came to its end")
+    print(f"{sum(counter.count for counter in counters)} commands were executed once, in "
+          f"{sum(counter.sessions for counter in counters)} sessions")
+    return counters
 
 
 def run(options):
@@ -133,7 +244,7 @@ def run(options):
             for number in range(options.keys):
                 words = ["SET", f"still:{number}", str(number)] + (["EX", "1000"] if number % 3 == 0 else [])
                 check(client.call(*words) == "OK", "SET")
-        asyncio.run(move_all(options, cluster, ledger, history))
+        counters = asyncio.run(move_all(options, cluster, ledger, history))
         layouts = [owners(node) for node in cluster.nodes]
         check(layouts[0] == layouts[1] == layouts[2], "the nodes know different layouts")
         print(f"{sum(a != b for a, b in zip(first, layouts[0]))} slots are in another group now")
@@ -146,6 +257,10 @@ def run(options):
                     check(client.call("GET", f"still:{number}") == str(number).encode(), f"still:{number}")
                     if number % 300 == 0:
                         check(0 < client.call("TTL", f"still:{number}") <= 1000, f"TTL still:{number}")
+                for counter in counters:
+                    # The last step may have been executed without an answer.
+                    found = int(client.call("GET", counter.key) or 0)
+                    check(found - counter.count in (0, 1), f"{counter.key} is {found}, not {counter.count}")
                 listed = client.call("KEYS", "*")
                 check(len(listed) == len(set(listed)) == client.call("DBSIZE"), "DBSIZE, or a key is listed twice")
     linearizable, verdict = history.judge(options.checker)

@@ -4,16 +4,19 @@
 #include <gmock/gmock.h>
 
 #include <string>
+#include <vector>
 
 namespace leasehold::server {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr std::uint32_t kBar = 5061;  // of "bar"
+constexpr std::uint32_t kBar = 5061;   // of "bar"
+constexpr std::uint32_t kFoo = 12182;  // of "foo"
 constexpr const char* kMoves = "-TRYAGAIN ";
 
 class SessionSlots : public SessionGroups {
@@ -170,6 +173,139 @@ TEST_F(SessionSlots, AKeyIsListedOnce) {
   EXPECT_EQ(send({"CLUSTER", "COUNTKEYSINSLOT", "5061"}), ":1\r\n");
 }
 
+class ScanOfSlots : public SessionSlots {
+ protected:
+  ScanOfSlots() { apply(second_, kv::Set{"foo", "v"}); }
+  /// The next part; false: it was the last one.
+  bool scan(const std::string& count = "1") {
+    const std::string reply = send({"SCAN", cursor_, "COUNT", count});
+    const std::size_t begin = reply.find("\r\n", 4) + 2;
+    cursor_ = reply.substr(begin, reply.find('\r', begin) - begin);
+    for (const char* key : {"bar", "foo"}) {
+      if (reply.find("\r\n" + std::string(key) + "\r\n") != std::string::npos) {
+        found_.emplace_back(key);
+      }
+    }
+    return cursor_ != "0";
+  }
+  /// Of the whole scan, or what is left of it.
+  std::vector<std::string> rest() {
+    for (int i = 0; i < 20 && scan(); ++i) {
+    }
+    EXPECT_EQ(cursor_, "0");
+    return std::move(found_);
+  }
+
+  std::string cursor_ = "0";
+  std::vector<std::string> found_;
+};
+
+TEST_F(ScanOfSlots, FindsWhatGoesToAGroupThatItIsThroughWith) {
+  EXPECT_TRUE(scan("10"));
+  EXPECT_THAT(found_, ElementsAre("bar"));
+  apply(second_, kv::BeginMove{2, 2, 1, {kFoo}});
+  const std::uint64_t move = second_.store().slots().list()->at(kFoo).move;
+  apply(node_, kv::ExpectSlots{1, 2, 2, move, {{kFoo, 1}}});
+  kv::MovedKey moved;
+  moved.key = "foo";
+  moved.exists = true;
+  moved.create_revision = moved.mod_revision = moved.version = 1;
+  apply(node_, kv::ImportKeys{2, move, {moved}});
+  apply(second_, kv::FreezeMove{move});
+  apply(node_, kv::TakeSlots{2, move, second_.store().revision()});
+  apply(second_, kv::LeaveSlots{move});
+  EXPECT_THAT(rest(), ElementsAre("bar", "foo")) << "and what has not moved comes once";
+  EXPECT_THAT(rest(), ElementsAre("bar", "foo")) << "a scan of its own begins behind the move";
+}
+
+TEST_F(ScanOfSlots, FindsWhatIsNobodysWhenItsGroupIsLookedAt) {
+  begin();
+  freeze();
+  EXPECT_TRUE(scan("10"));
+  EXPECT_TRUE(scan()) << "in the second group it is behind the key, which is not there yet";
+  EXPECT_TRUE(found_.empty());
+  take();
+  EXPECT_THAT(rest(), ElementsAre("foo", "bar"));
+}
+
+// This node's state of a group may be behind, and a scan that accepts old reads sees that state.
+TEST_F(ScanOfSlots, GoesOnWhileNoGroupSaysThatItHasTheSlot) {
+  begin();
+  freeze();
+  leave();
+  for (int i = 0; i < 9; ++i) EXPECT_TRUE(scan());
+  EXPECT_THAT(found_, ElementsAre("foo"));
+  take();
+  EXPECT_THAT(rest(), ElementsAre("foo", "bar", "bar")) << "it has come in the midst of a round";
+}
+
+class NamesOfSlots : public SessionSlots {
+ protected:
+  /// The slot has gone, and a client has a lease of its name in the other group.
+  void move_and_grant() {
+    begin();
+    freeze();
+    take();
+    leave();
+    grant();
+  }
+  void grant() {
+    apply(second_, kv::GrantLease{grant::LeaseId(77), std::chrono::seconds(9), "bar", "holder"});
+  }
+};
+
+TEST_F(NamesOfSlots, LeasesAreFoundWhereTheSlotOfTheirNameHasGone) {
+  move_and_grant();
+  EXPECT_THAT(send({"LEASE.INFO", "NAME", "bar"}), HasSubstr("holder"));
+  EXPECT_THAT(send({"LEASE.INFO", "bar"}), HasSubstr("holder"));
+  EXPECT_EQ(send({"LEASE.INFO", "77"}), "$-1\r\n") << "an id is of the selected group";
+  EXPECT_EQ(send({"LEASE.RENEW", "bar"}), "");
+  EXPECT_EQ(second_.proposals(), 1U);
+  second_.commit_all();
+  EXPECT_EQ(pump(), "*1\r\n:9000\r\n");
+  EXPECT_THAT(send({"LEASE.RENEW", "bar", "77"}), StartsWith("-CROSSSLOT"));
+  EXPECT_THAT(send({"LEASE.RENEW", "bar", "foo"}), StartsWith("-CROSSSLOT"));
+  EXPECT_EQ(send({"LEASE.REVOKE", "bar"}), "");
+  EXPECT_EQ(second_.proposals(), 1U);
+  second_.commit_all();
+  EXPECT_EQ(pump(), "+OK\r\n");
+  EXPECT_EQ(node_.proposals(), 0U);
+}
+
+TEST_F(NamesOfSlots, OfSlotsThatHaveNotMovedAreOfTheSelectedGroup) {
+  EXPECT_EQ(send({"LEASE.RENEW", "foo", "bar", "5"}), "");
+  EXPECT_EQ(node_.proposals(), 1U);
+  node_.commit_all();
+  EXPECT_EQ(pump(), "*3\r\n$-1\r\n$-1\r\n$-1\r\n");
+}
+
+TEST_F(NamesOfSlots, AreWaitedForWhileTheirSlotIsNobodys) {
+  begin();
+  freeze();
+  EXPECT_EQ(send({"LEASE.INFO", "NAME", "bar"}), "");
+  take();
+  grant();
+  EXPECT_THAT(pump(), HasSubstr("holder"));
+}
+
+// It hears of the freeze in the group's answer: there is no such lease in it any more.
+TEST_F(NamesOfSlots, ANodeThatLagsBehindDoesNotSayThatThereIsNoLease) {
+  const std::vector<std::vector<std::string>> by_name = {{"LEASE.RENEW", "bar"},
+                                                         {"LEASE.REVOKE", "bar"},
+                                                         {"SET", "{bar}2", "v", "LEASE", "bar"},
+                                                         {"LEASE.ATTACH", "bar", "{bar}2"}};
+  begin();
+  for (const auto& words : by_name) EXPECT_EQ(send(words), "") << words[0];
+  EXPECT_EQ(node_.proposals(), by_name.size());
+  apply_before(node_, kv::FreezeMove{move_});
+  std::string all = pump();
+  for (const auto& words : by_name) {
+    EXPECT_THAT(all, StartsWith(kMoves)) << words[0];
+    all.erase(0, all.find('\n') + 1);
+  }
+  EXPECT_EQ(all, "");
+}
+
 TEST_F(SessionSlots, AWatcherReadsAgainWhereItsKeysHaveGone) {
   EXPECT_THAT(send({"LEASEHOLD", "WATCH", "KEY", "bar"}), HasSubstr("watching"));
   begin();
@@ -269,24 +405,67 @@ TEST_F(SessionSlots, TheLayoutFollows) {
 
 // A client that has lost its connection selects the group of its keys, and sends once more what it
 // knows no answer to.
-TEST_F(SessionSlots, ASessionDoesNotMoveWithItsSlot) {
-  EXPECT_EQ(send({"LEASEHOLD", "SESSION", "OPEN"}), "");
-  node_.commit_all();
-  const std::string id = pump().substr(1, 1);
-  const std::vector<std::string> once{"LEASEHOLD", "ONCE", id, "1", "INCR", "{bar}n"};
-  EXPECT_EQ(send(once), "");
-  node_.commit_all();
-  EXPECT_EQ(pump(), ":1\r\n");
-  apply(second_, kv::OpenSession{});  // of another client
+class OnceOfSlots : public SessionSlots {
+ protected:
+  OnceOfSlots() {
+    EXPECT_EQ(send({"LEASEHOLD", "SESSION", "OPEN"}), "");
+    node_.commit_all();
+    EXPECT_EQ(pump(), ":1\r\n");
+  }
+  std::string once(const std::string& sequence, std::vector<std::string> words) {
+    words.insert(words.begin(), {"LEASEHOLD", "ONCE", "1", sequence, "ANSWERED", "1"});
+    std::string out = send(words);
+    node_.commit_all();
+    second_.commit_all();
+    return out + pump();
+  }
+  void move() {
+    apply(second_, kv::OpenSession{});  // of another client
+    begin();
+    freeze();
+    take();
+    leave();
+  }
+};
+
+TEST_F(OnceOfSlots, ASessionAnswersInItsGroupWhatWasExecutedBeforeAMove) {
+  EXPECT_EQ(once("1", {"INCR", "{bar}n"}), ":1\r\n");
+  EXPECT_EQ(send({"MULTI"}), "+OK\r\n");
+  EXPECT_EQ(send({"INCR", "{bar}n"}), "+QUEUED\r\n");
+  EXPECT_EQ(once("2", {"EXEC"}), "*1\r\n:2\r\n");
+  move();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(once("1", {"INCR", "{bar}n"}), ":1\r\n");
+    EXPECT_EQ(send({"MULTI"}), "+OK\r\n");
+    EXPECT_EQ(send({"INCR", "{bar}n"}), "+QUEUED\r\n");
+    EXPECT_EQ(once("2", {"EXEC"}), "*1\r\n:2\r\n");
+    EXPECT_THAT(once("3", {"INCR", "{bar}n"}),
+                AllOf(StartsWith("-CROSSSLOT"), HasSubstr("was not executed there")));
+    EXPECT_EQ(send({"LEASEHOLD", "GROUP", "KEY", "bar"}), "+OK\r\n") << "the same from there";
+  }
+  EXPECT_EQ(send({"GET", "{bar}n"}), "$-1\r\n") << "it did not come along in this test";
+}
+
+TEST_F(OnceOfSlots, WhatIsNobodysMayBeSentAgain) {
+  EXPECT_EQ(once("1", {"INCR", "{bar}n"}), ":1\r\n");
   begin();
   freeze();
-  take();
-  leave();
-  EXPECT_EQ(send({"LEASEHOLD", "GROUP", "KEY", "bar"}), "+OK\r\n");
-  EXPECT_EQ(send(once), "");
-  second_.commit_all();
-  EXPECT_THAT(pump(), HasSubstr("an earlier try may have been executed"));
-  EXPECT_EQ(send({"GET", "{bar}n"}), "$-1\r\n") << "it did not come along in this test";
+  EXPECT_EQ(once("1", {"INCR", "{bar}n"}), ":1\r\n");
+  EXPECT_THAT(once("2", {"INCR", "{bar}n"}), StartsWith(kMoves));
+}
+
+TEST_F(OnceOfSlots, ASessionThatIsOverDoesNotSayThatNothingWasExecuted) {
+  EXPECT_EQ(once("1", {"INCR", "{bar}n"}), ":1\r\n");
+  move();
+  apply(node_, kv::CloseSession{replica::SessionId(1)});
+  EXPECT_THAT(once("1", {"INCR", "{bar}n"}), HasSubstr("an earlier try may have been executed"));
+}
+
+TEST_F(OnceOfSlots, OfAnotherGroupIsRefusedWhereNothingHasMoved) {
+  EXPECT_THAT(once("1", {"INCR", "foo"}), StartsWith("-CROSSSLOT a session is of the group"));
+  EXPECT_EQ(node_.proposals() + second_.proposals(), 0U);
+  EXPECT_EQ(send({"LEASEHOLD", "GROUP", "KEY", "foo"}), "+OK\r\n");
+  EXPECT_THAT(once("1", {"INCR", "foo"}), StartsWith("-NOSESSION"));
 }
 
 TEST_F(SessionSlots, AConnectionSelectsTheGroupThatHasTheKey) {
