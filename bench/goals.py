@@ -100,14 +100,27 @@ def table(verdicts):
     lines = [f"| {'':<3} | {'goal':<62} | {'limit':>9} | {'found':<25} | {'':<20} |",
              f"|{'-' * 5}|{'-' * 64}|{'-' * 10}:|{'-' * 27}|{'-' * 22}|"]
     for verdict in verdicts:
-        goal, interval = verdict.goal, verdict.interval
+        goal, found = verdict.goal, found_text(verdict.interval)
         limit = ("<= " if goal.at_most else ">= ") + f"{goal.limit:.4g}"
-        found = ""
-        if interval is not None:
-            low, high = interval[1:]
-            found = f"{interval[0]:.4g}" if low == high else f"{interval[0]:.4g} [{low:.4g}, {high:.4g}]"
         lines.append(f"| {goal.number:<3} | {goal.what:<62} | {limit:>9} | {found:<25} | {verdict.text():<20} |")
     return "\n".join(lines)
+
+
+def found_text(interval):
+    if interval is None:
+        return ""
+    low, high = interval[1:]
+    return f"{interval[0]:.4g}" if low == high else f"{interval[0]:.4g} [{low:.4g}, {high:.4g}]"
+
+
+def rows(verdicts):
+    """For results/: an object for each goal."""
+    found = []
+    for verdict in verdicts:
+        limit = ("<= " if verdict.goal.at_most else ">= ") + f"{verdict.goal.limit:.4g}"
+        found.append({"measure": verdict.goal.what, "goal": limit, "found": found_text(verdict.interval),
+                      "verdict": verdict.text()})
+    return found
 
 
 def summary(verdicts):

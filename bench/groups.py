@@ -8,12 +8,15 @@ groups beside writes in one."""
 import argparse
 import datetime
 import json
+import os
 import pathlib
 import shutil
 import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
+import results  # noqa: E402  pylint: disable=wrong-import-position
 import cluster as c
 import goals
 from group_hosts import HOSTS, Pool, footprint, sum_of
@@ -225,6 +228,7 @@ def parse():
     parser.add_argument("--build-dir", type=pathlib.Path, default=root / "build" / "release")
     parser.add_argument("--groups", type=int, default=10_000, help="the largest number; default: %(default)s")
     parser.add_argument("--out", type=pathlib.Path, help="default: BUILD_DIR/groups.json")
+    parser.add_argument("--results", type=pathlib.Path, help="write the goals as JSON, as results/groups.json is")
     parser.add_argument("--work", type=pathlib.Path, help="a folder on the disk to measure; default: in BUILD_DIR")
     parser.add_argument("--quick", action="store_true",
                         help="60 groups and few repetitions: that the tool works; no figure is held against a goal")
@@ -247,6 +251,16 @@ def parse():
     return options
 
 
+def write_results(options, report):
+    asked = "python3 bench/groups.py" + (" --quick" if options.quick else "")
+    asked += f" --groups {options.groups}" if options.groups != 10_000 else ""
+    notes = [f"three hosts on loopback and one disk, {os.cpu_count()} cores; D {LEASE_S:g} s, heartbeat "
+             f"{HEARTBEAT_S:g} s, election timeout {ELECTION_TIMEOUT_S:g} s",
+             "what counts is the bad end of an interval, and of what is repeated the longest"]
+    results.write(str(options.results), "many groups on three hosts", datetime.date.today().isoformat(),
+                  f"{asked} --results results/groups.json", notes, [("Goals", goals.rows(report.verdicts()))])
+
+
 def main():
     options = parse()
     options.work = pathlib.Path(tempfile.mkdtemp(prefix="groups.", dir=options.work or options.build_dir))
@@ -266,6 +280,8 @@ def main():
           f"{stolen:.1f} %", flush=True)
     status = report.conclude(options.out, {"date": datetime.date.today().isoformat(), "stolen_percent": stolen,
                                            "quick": options.quick, "groups": options.groups})
+    if options.results:
+        write_results(options, report)
     shutil.rmtree(options.work, ignore_errors=True)
     return 0 if options.quick else status
 
