@@ -12,6 +12,7 @@
 #include <leasehold/server/front/server_state.h>
 #include <leasehold/server/group_service.h>
 #include <leasehold/server/log_observer.h>
+#include <leasehold/server/own_replicas.h>
 #include <leasehold/server/removals.h>
 #include <leasehold/server/settings.h>
 
@@ -75,10 +76,10 @@ class Replicas {
  private:
   /// Of a group, at an address that stays.
   struct One {
-    One(const ServeSettings& settings, std::size_t number, GroupService::Failed failed,
-        std::string prefix, LogObserver::Named named)
+    One(const ServeSettings& settings, std::size_t number, raft::NodeId replica,
+        GroupService::Failed failed, std::string prefix, LogObserver::Named named)
         : observer(std::move(prefix), std::move(named)),
-          service(settings, number, std::move(failed)) {}
+          service(settings, number, replica, std::move(failed)) {}
 
     LogObserver observer;
     GroupService service;
@@ -96,6 +97,8 @@ class Replicas {
   void note_hosts(const std::vector<node::Peer>& named);
   void note_members(const raft::Membership& membership);
   void meet_members();
+  Result<void> replace_removed();
+  void note_own();
 
   const raft::NodeId self_;
   const std::string data_dir_;
@@ -107,6 +110,9 @@ class Replicas {
   std::set<raft::NodeId> known_;
   /// Members of a group that it does not know. Under members_mutex_.
   std::vector<node::Peer> unknown_;
+  /// Groups that have added this node, or removed it. Under members_mutex_.
+  std::vector<std::size_t> added_, removed_;
+  std::optional<OwnReplicas> own_;  ///< of many groups
   Removals removals_;
   std::vector<std::unique_ptr<One>> all_;
   LogObserver of_host_;

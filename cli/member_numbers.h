@@ -1,0 +1,22 @@
+// Which member of a group a node is, where there are many groups.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace leasehold::cli {
+
+/// `word` with the number that the node has in the group: "4" or "4=10.0.0.4:7101" names node 4,
+/// whose replica there may be 10004. It is that of the member, by the leader's status; else that of
+/// the replica that waits to be added at the address, by what the servers say. Otherwise the word
+/// stays as it is, and so in a node with one group.
+std::string in_group(const std::string& word, const nlohmann::ordered_json& leader,
+                     const std::vector<nlohmann::ordered_json>& servers);
+
+/// 4 of 10004, if `leader` has many groups.
+std::uint64_t node_number(std::uint64_t member, const nlohmann::ordered_json& leader);
+
+}  // namespace leasehold::cli

@@ -1,0 +1,47 @@
+// Which member of a group a node is.
+#include <leasehold/cli/member_numbers.h>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace leasehold::cli {
+namespace {
+
+using Object = nlohmann::ordered_json;
+
+Object leader_of_many() {
+  return {{"groups", {{"count", 8}}},
+          {"members", {{{"id", 1}}, {{"id", 10'002}}, {{"id", 20'004}}}}};
+}
+
+TEST(MemberNumbers, ANodeIsTheMemberThatIsAtIt) {
+  const Object leader = leader_of_many();
+  EXPECT_EQ(in_group("1", leader, {}), "1");
+  EXPECT_EQ(in_group("2", leader, {}), "10002");
+  EXPECT_EQ(in_group("10002", leader, {}), "10002") << "as member list shows it";
+  EXPECT_EQ(in_group("4=d:7101", leader, {}), "20004=d:7101");
+  EXPECT_EQ(in_group("3", leader, {}), "3") << "it is none";
+  EXPECT_EQ(node_number(20'004, leader), 4U);
+}
+
+TEST(MemberNumbers, ANodeThatWaitsSaysItsNumber) {
+  const Object leader = leader_of_many();
+  const Object waits = {{"id", 10'003}, {"joining", true}, {"peer_address", "c:7101"}};
+  EXPECT_EQ(in_group("3=c:7101", leader, {Object{{"error", "x"}}, waits}), "10003=c:7101");
+  EXPECT_EQ(in_group("3=e:7101", leader, {waits}), "3=e:7101") << "another address";
+  EXPECT_EQ(in_group("5=c:7101", leader, {waits}), "5=c:7101") << "another node";
+  EXPECT_EQ(in_group("3", leader, {waits}), "3") << "no address: it is not to be added";
+  Object member = waits;
+  member["joining"] = false;
+  EXPECT_EQ(in_group("3=c:7101", leader, {member}), "3=c:7101");
+}
+
+TEST(MemberNumbers, InOneGroupANumberIsThatOfTheNode) {
+  Object leader = leader_of_many();
+  leader.erase("groups");
+  EXPECT_EQ(in_group("2", leader, {}), "2");
+  EXPECT_EQ(node_number(20'004, leader), 20'004U);
+}
+
+}  // namespace
+}  // namespace leasehold::cli

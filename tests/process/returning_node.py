@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""A node with many groups is removed from some of them and added again, then from all of them, while clients
+write. It comes back with its directory, as a replica with a number of its own, also if it is killed on the way;
+nothing that was acknowledged is lost, and with the node and one other up every group has a leader."""
+
+import json
+import os
+import random
+import subprocess
+import time
+
+from cluster import Background, Cluster, check, main, wait_for
+from history import Ledger
+from many_groups import SECONDS, Load, all_led, has_leaders
+
+REMOVED_STATUS = 5
+
+
+def arguments(parser):
+    parser.add_argument("--groups", type=int, default=4)
+    parser.add_argument("--kills", type=int, default=3)
+
+
+class Pool:
+    """The nodes, and the program that changes the members."""
+
+    def __init__(self, options, cluster):
+        self.options = options
+        self.cluster = cluster
+        self.addresses = dict(p.split("=") for p in cluster.peers.split(","))
+
+    def member(self, *words):
+        servers = ",".join(f"127.0.0.1:{node.port}" for node in self.cluster.nodes if node.running)
+        done = subprocess.run([self.options.binary, "member", *words, "--servers", servers],
+                              capture_output=True, text=True, timeout=120, check=False)
+        check(done.returncode == 0, f"{words} ended with {done.returncode}: {done.stdout} {done.stderr}")
+        return done.stdout
+
+    def add(self, node, *words):
+        return self.member("add", f"{node.id}={self.addresses[str(node.id)]}", *words)
+
+    def at(self, node, group):
+        """What the node says of a group."""
+        with node.client() as client:
+            check(client.call("LEASEHOLD", "GROUP", str(group)) == "OK", f"LEASEHOLD GROUP {group}")
+            return json.loads(client.call("LEASEHOLD", "STATUS"))
+
+    def number(self, node, group):
+        return self.at(node, group)["id"]
+
+    def waits(self, node, groups):
+        wait_for(f"{node} to wait for groups {groups}", SECONDS,
+                 lambda: all(self.at(node, group)["joining"] for group in groups), pause=0.05)
+
+    def all_follow(self):
+        for node in self.cluster.nodes:
+            wait_for(f"all leaders, as {node} sees them", SECONDS,
+                     lambda node=node: all_led(node, self.cluster.nodes, self.options.groups))
+
+
+def noted(node, group):
+    """Its file says that it was removed from the group."""
+    path = os.path.join(node.data_dir, "REPLICAS")
+    if not os.path.exists(path):
+        return False
+    with open(path, encoding="ascii") as file:
+        return any(line.split()[0] == str(group) and line.endswith("removed\n") for line in file.readlines()[1:])
+
+
+def from_some(pool, node):
+    """From the last group, and then again. It serves the others all the while."""
+    last = pool.options.groups
+    for round_ in (1, 2):
+        pool.member("remove", str(node.id), "--group", str(last))
+        wait_for("the removal to be noted", SECONDS, lambda: noted(node, last))
+        check(node.running, f"{node} ended, though it has other groups")
+        node.kill()
+        for _ in range(pool.options.kills):
+            node.start()
+            time.sleep(random.uniform(0, 0.3))
+            node.kill()
+        node.start()
+        pool.waits(node, [last])
+        check(pool.number(node, last) == node.id + 10000 * round_, f"{pool.number(node, last)}")
+        check(pool.number(node, 1) == node.id, "the replica of another group")
+        said = pool.add(node, "--group", str(last)) if round_ == 1 else pool.add(node)
+        check(f"node {node.id} is a voter" in said, said)
+    check("groups were so already" in pool.add(node), "added twice")
+    pool.all_follow()
+
+
+def from_all(pool, node):
+    """It ends, waits when it is started again, and is added to all groups."""
+    groups = pool.options.groups
+    pool.member("remove", str(node.id))
+    check(node.wait_exit(SECONDS) == REMOVED_STATUS, "the status of a node that was removed")
+    node.start()
+    pool.waits(node, range(1, groups + 1))
+    said = pool.add(node)
+    check(said.count(f"node {node.id} is a voter") == groups, said)
+    check(pool.number(node, groups) == node.id + 30000, f"{pool.number(node, groups)}")
+    check(pool.number(node, 1) == node.id + 10000, f"{pool.number(node, 1)}")
+    pool.all_follow()
+
+
+def lives_with(pool, node, ledger):
+    """The group of the users and all others need the node now. They know the way to it."""
+    other, down = pool.cluster.others(node)
+    down.kill()
+    for one in (node, other):
+        wait_for("leaders of all groups", SECONDS, lambda one=one: has_leaders(one))
+        ledger.read_back(one)
+    with node.client() as client:
+        for number in range(50):
+            check(client.call("SET", f"end{number}", "1") == "OK", "SET")
+    said = subprocess.run([pool.options.binary, "transfer", "--to", str(node.id), "--group", str(pool.options.groups),
+                           "--servers", f"127.0.0.1:{node.port},127.0.0.1:{other.port}"],
+                          capture_output=True, text=True, timeout=60, check=False).stdout
+    check(f"node {node.id} leads" in said, said)
+    node.kill()
+    node.start()
+    for one in (node, other):
+        wait_for("leaders of all groups", SECONDS, lambda one=one: has_leaders(one))
+        ledger.read_back(one)
+    down.start()
+    pool.all_follow()
+
+
+def run(options):
+    flags = ["--groups", str(options.groups)]
+    with Cluster(options.binary, flags=flags, keep=options.keep) as cluster:
+        addresses = ",".join(f"{node.id}=127.0.0.1:{node.port}" for node in cluster.nodes)
+        for node in cluster.nodes:
+            node.flags += ["--client-addresses", addresses]
+        cluster.start()
+        pool = Pool(options, cluster)
+        pool.all_follow()
+        node = cluster.nodes[2]
+        load = Load(cluster.others(node))
+        with Background(load.step):
+            from_some(pool, node)
+            from_all(pool, node)
+        check(len(load.ledger.acked) > 100, load.ledger.summary())
+        load.ledger.read_back(node)
+        lives_with(pool, node, load.ledger)
+        print(f"{node} was removed from group {options.groups} twice and from all {options.groups} once, "
+              f"and came back each time; {load.ledger.summary()}")
+
+
+if __name__ == "__main__":
+    main(__doc__, run, arguments)
