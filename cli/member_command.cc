@@ -115,6 +115,7 @@ class MemberCommand {
   int run() {
     if (options_.action == "list") return list();
     find_numbers();
+    if (!left_.empty()) return fail(kNotExecuted, left_);
     if (options_.action == "add") return add();
     if (options_.action == "replace") return replace();
     return change(options_.action, options_.words, goal_of_action());
@@ -147,8 +148,7 @@ class MemberCommand {
     numbered_ = true;
     if (!view->status.contains("groups")) return;
     const auto timeout = std::min(options_.timeout, kAskTimeout);
-    const std::vector<Json> servers = fetch_all(options_.servers, timeout).nodes;
-    for (std::string& word : options_.words) word = in_group(word, view->status, servers);
+    left_ = put_in_group(options_.words, view->status, fetch_all(options_.servers, timeout).nodes);
     named_by_ = view->status;
   }
   std::uint64_t node(const std::string& id) const {
@@ -376,6 +376,7 @@ class MemberCommand {
   }
 
   Options options_;
+  std::string left_;                ///< what is in the way of a node that is to be added
   bool numbered_ = false;           ///< the words are those of the group
   Json named_by_ = Json::object();  ///< the leader's status of then
   std::string why_;                 ///< look() has found no leader

@@ -4,10 +4,13 @@
 #include <leasehold/server/front/replica_number.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 namespace leasehold::cli {
 namespace {
@@ -20,6 +23,21 @@ bool has_many_groups(const Object& status) {
 
 raft::NodeId number_in(const Object& from) {
   return raft::NodeId(from.value("id", std::uint64_t{0}));
+}
+
+/// It waits to be added; or it was removed and has not heard of it, so it has forgotten nothing.
+bool may_be_added(const Object& status) {
+  if (status.value("joining", false)) return true;
+  const Object members = status.value("members", Object::array());
+  return std::any_of(members.begin(), members.end(),
+                     [&](const Object& member) { return number_in(member) == number_in(status); });
+}
+
+bool has_member(const Object& leader, const std::string& word) {
+  const Object members = leader.value("members", Object::array());
+  return std::any_of(members.begin(), members.end(), [&](const Object& member) {
+    return std::to_string(number_in(member).value()) == id_of(word);
+  });
 }
 
 }  // namespace
@@ -38,10 +56,34 @@ std::string in_group(const std::string& word, const Object& leader,
   }
   for (const Object& one : servers) {
     if (found || at.empty()) break;
-    const bool waits = one.value("joining", false) && "=" + one.value("peer_address", "") == at;
-    if (waits && server::node_of(number_in(one)) == node) found = number_in(one);
+    if ("=" + one.value("peer_address", "") != at || !may_be_added(one)) continue;
+    if (server::node_of(number_in(one)) == node) found = number_in(one);
   }
   return found ? std::to_string(found->value()) + at : word;
+}
+
+bool has_left(const std::string& word, const std::vector<Object>& servers) {
+  const std::string at = word.substr(id_of(word).size());
+  return std::any_of(servers.begin(), servers.end(), [&](const Object& one) {
+    return "=" + one.value("peer_address", "") == at && one.value("formed", false) &&
+           !may_be_added(one);
+  });
+}
+
+std::string put_in_group(std::vector<std::string>& words, const Object& leader,
+                         const std::vector<Object>& servers) {
+  std::string left;
+  for (std::string& word : words) {
+    std::string fresh = in_group(word, leader, servers);
+    if (fresh == word && has_left(word, servers) && !has_member(leader, word)) {
+      left = fmt::format(
+          "node {} was removed from this group, and has not been started again since: start it "
+          "again, then it waits to be added",
+          id_of(word));
+    }
+    word = std::move(fresh);
+  }
+  return left;
 }
 
 std::uint64_t node_number(std::uint64_t member, const Object& leader) {

@@ -1,3 +1,4 @@
+#include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/replica_number.h>
 #include <leasehold/server/host_cluster.h>
 #include <leasehold/server/host_file.h>
@@ -7,6 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <mutex>
 #include <utility>
@@ -17,6 +19,9 @@ namespace {
 /// Many groups share what one has of memory and of the log. With less than this a group is slow.
 constexpr std::size_t kCacheBytesMin = std::size_t{1} << 20U;
 constexpr std::uint64_t kLogBytesMin = std::uint64_t{4} << 20U;
+
+/// A node that is removed from group 1 hears within this time of its other groups, too.
+constexpr auto kRemovalsTake = std::chrono::seconds(3);
 
 /// Threads that call state machines.
 constexpr std::size_t kAppliersMax = 8;
@@ -128,17 +133,18 @@ Result<std::unique_ptr<Replicas>> Replicas::open(const ServeSettings& settings,
                                                  const node::NodeOptions& options,
                                                  const lease::Clock& clock, Failure& failure) {
   if (const auto right = check_folder(settings); !right) return right.error();
-  std::unique_ptr<Replicas> replicas(new Replicas(options.id, settings.data_dir, settings.groups));
-  const auto opened = settings.groups == 1 ? replicas->open_alone(settings, options, clock, failure)
-                                           : replicas->open_many(settings, options, clock, failure);
+  std::unique_ptr<Replicas> replicas(
+      new Replicas(options.id, settings.data_dir, settings.groups, failure));
+  const auto opened = settings.groups == 1 ? replicas->open_alone(settings, options, clock)
+                                           : replicas->open_many(settings, options, clock);
   if (!opened) return opened.error();
   return replicas;
 }
 
 Result<void> Replicas::open_alone(const ServeSettings& settings, const node::NodeOptions& options,
-                                  const lease::Clock& clock, Failure& failure) {
+                                  const lease::Clock& clock) {
   all_.push_back(std::make_unique<One>(
-      settings, 0, self_, [&failure](Error error) { failure.set(std::move(error)); }, "", nullptr));
+      settings, 0, self_, [this](Error error) { failure_.set(std::move(error)); }, "", nullptr));
   One& one = *all_.front();
   auto node = node::Node::open(
       options, [&] { return one.service.open_store(options.cluster_id); }, clock, one.observer);
@@ -149,7 +155,7 @@ Result<void> Replicas::open_alone(const ServeSettings& settings, const node::Nod
 }
 
 Result<void> Replicas::open_many(const ServeSettings& settings, const node::NodeOptions& options,
-                                 const lease::Clock& clock, Failure& failure) {
+                                 const lease::Clock& clock) {
   auto host = node::Host::open(host_options(settings, options), clock, of_host_);
   if (!host) {
     Error error = host.error();
@@ -171,8 +177,7 @@ Result<void> Replicas::open_many(const ServeSettings& settings, const node::Node
   for (std::size_t i = 0; i < settings.groups; ++i) {
     const raft::NodeId replica = own_->of(i + 1);
     all_.push_back(std::make_unique<One>(
-        settings, i + 1, replica,
-        [this, i, &failure](Error error) { group_failed(i + 1, std::move(error), failure); },
+        settings, i + 1, replica, [this, i](Error error) { group_failed(i + 1, std::move(error)); },
         fmt::format("group {}, ", i + 1),
         [this](const raft::Membership& membership) { note_members(membership); }));
     One& one = *all_.back();
@@ -214,6 +219,11 @@ Replicas::~Replicas() {
 }
 
 void Replicas::begin(ServerState& state) {
+  {
+    const std::lock_guard lock(members_mutex_);
+    state_ = &state;
+    if (end_) state.draining = true;
+  }
   for (const auto& one : all_) one->service.begin(*one->group, state);
   // A witness has no keys.
   if (all_.size() == 1 || state.options.witness) return;
@@ -236,6 +246,7 @@ void Replicas::look() {
   for (const auto& one : all_) one->service.look();
   meet_members();
   note_own();
+  end_in_time();
   if (!own_) return;
   for (const std::size_t number : own_->waiting()) {
     all_[number - 1]->group->status([this, number](const node::NodeStatus& status) {
@@ -330,14 +341,34 @@ Result<void> Replicas::add_host(const node::Peer& host) {
 }
 
 /// Any thread.
-void Replicas::group_failed(std::size_t number, Error error, Failure& failure) {
-  if (error.code != ErrorCode::removed) return failure.set(std::move(error));
+void Replicas::group_failed(std::size_t number, Error error) {
+  if (error.code != ErrorCode::removed) return failure_.set(std::move(error));
   {
     const std::lock_guard lock(members_mutex_);
     removed_.push_back(number);
   }
-  if (auto end = removals_.note(number, std::move(error))) return failure.set(std::move(*end));
+  auto end = removals_.note(number, std::move(error));
+  if (end && !removals_.of_all()) {
+    // One that was away learns of all its removals now, and has to know them at its next start.
+    const std::lock_guard lock(members_mutex_);
+    if (state_ != nullptr) state_->draining = true;
+    end_ = std::move(*end);
+    end_at_ = coarse_now() + kRemovalsTake;
+    return;
+  }
+  if (end) return failure_.set(std::move(*end));
   spdlog::info("group {}: this node was removed from it", number);
+}
+
+/// It serves nothing any more.
+void Replicas::end_in_time() {
+  std::optional<Error> end;
+  {
+    const std::lock_guard lock(members_mutex_);
+    if (!end_ || coarse_now() < end_at_) return;
+    end.swap(end_);
+  }
+  failure_.set(std::move(*end));
 }
 
 void Replicas::drain(lease::Duration timeout, std::function<void(const Drained&)> done) {

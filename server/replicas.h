@@ -17,6 +17,7 @@
 #include <leasehold/server/settings.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -86,14 +87,15 @@ class Replicas {
     node::Group* group = nullptr;
   };
 
-  Replicas(raft::NodeId self, std::string data_dir, std::size_t groups)
-      : self_(self), data_dir_(std::move(data_dir)), removals_(groups) {}
+  Replicas(raft::NodeId self, std::string data_dir, std::size_t groups, Failure& failure)
+      : self_(self), data_dir_(std::move(data_dir)), failure_(failure), removals_(groups) {}
   Result<void> open_alone(const ServeSettings& settings, const node::NodeOptions& options,
-                          const lease::Clock& clock, Failure& failure);
+                          const lease::Clock& clock);
   Result<void> open_many(const ServeSettings& settings, const node::NodeOptions& options,
-                         const lease::Clock& clock, Failure& failure);
+                         const lease::Clock& clock);
 
-  void group_failed(std::size_t number, Error error, Failure& failure);
+  void group_failed(std::size_t number, Error error);
+  void end_in_time();
   void note_hosts(const std::vector<node::Peer>& named);
   void note_members(const raft::Membership& membership);
   void meet_members();
@@ -102,6 +104,7 @@ class Replicas {
 
   const raft::NodeId self_;
   const std::string data_dir_;
+  Failure& failure_;
   std::mutex hosts_mutex_;  ///< held while files are written
   /// Beside those of the settings. Under hosts_mutex_.
   std::vector<node::Peer> added_hosts_;
@@ -113,6 +116,10 @@ class Replicas {
   /// Groups that have added this node, or removed it. Under members_mutex_.
   std::vector<std::size_t> added_, removed_;
   std::optional<OwnReplicas> own_;  ///< of many groups
+  /// Why the process ends at that time: group 1 has removed this node. Under members_mutex_.
+  std::optional<Error> end_;
+  std::chrono::nanoseconds end_at_{0};  ///< of the coarse clock; under members_mutex_
+  ServerState* state_ = nullptr;        ///< under members_mutex_
   Removals removals_;
   std::vector<std::unique_ptr<One>> all_;
   LogObserver of_host_;

@@ -31,9 +31,27 @@ TEST(MemberNumbers, ANodeThatWaitsSaysItsNumber) {
   EXPECT_EQ(in_group("3=e:7101", leader, {waits}), "3=e:7101") << "another address";
   EXPECT_EQ(in_group("5=c:7101", leader, {waits}), "5=c:7101") << "another node";
   EXPECT_EQ(in_group("3", leader, {waits}), "3") << "no address: it is not to be added";
-  Object member = waits;
-  member["joining"] = false;
-  EXPECT_EQ(in_group("3=c:7101", leader, {member}), "3=c:7101");
+}
+
+TEST(MemberNumbers, AReplicaThatHasNotHeardOfItsRemovalIsAddedAsItIs) {
+  const Object leader = leader_of_many();
+  Object was = {{"id", 10'003}, {"joining", false}, {"peer_address", "c:7101"}};
+  was["members"] = {{{"id", 1}}, {{"id", 10'003}}};
+  EXPECT_EQ(in_group("3=c:7101", leader, {was}), "10003=c:7101");
+  was["members"] = {{{"id", 1}}};
+  EXPECT_EQ(in_group("3=c:7101", leader, {was}), "3=c:7101")
+      << "it has left, and is not used again";
+  EXPECT_FALSE(has_left("3=c:7101", {was})) << "it has not formed";
+  was["formed"] = true;
+  EXPECT_TRUE(has_left("3=c:7101", {Object{{"error", "x"}}, was}));
+  std::vector<std::string> words = {"2", "3=c:7101"};
+  EXPECT_NE(put_in_group(words, leader, {was}).find("node 3 was removed"), std::string::npos);
+  EXPECT_EQ(words.front(), "10002");
+  words = {"1=c:7101"};
+  EXPECT_EQ(put_in_group(words, leader, {was}), "") << "a member that moves there";
+  EXPECT_FALSE(has_left("3=d:7101", {was}));
+  was["members"].push_back({{"id", 10'003}});
+  EXPECT_FALSE(has_left("3=c:7101", {was}));
 }
 
 TEST(MemberNumbers, InOneGroupANumberIsThatOfTheNode) {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""A node with many groups is removed from some of them and added again, then from all of them, while clients
-write. It comes back with its directory, as a replica with a number of its own, also if it is killed on the way;
-nothing that was acknowledged is lost, and with the node and one other up every group has a leader."""
+"""A node with many groups is removed from some of them and added again, then from all of them, also while it is
+down, and clients write. It comes back with its directory, as a replica with a number of its own, also if it is
+killed on the way; nothing that was acknowledged is lost, and with the node and one other up every group has a
+leader."""
 
 import json
 import os
@@ -29,15 +30,16 @@ class Pool:
         self.cluster = cluster
         self.addresses = dict(p.split("=") for p in cluster.peers.split(","))
 
-    def member(self, *words):
+    def member(self, *words, status=0):
         servers = ",".join(f"127.0.0.1:{node.port}" for node in self.cluster.nodes if node.running)
         done = subprocess.run([self.options.binary, "member", *words, "--servers", servers],
                               capture_output=True, text=True, timeout=120, check=False)
-        check(done.returncode == 0, f"{words} ended with {done.returncode}: {done.stdout} {done.stderr}")
-        return done.stdout
+        said = done.stdout + done.stderr
+        check(done.returncode == status, f"{words} ended with {done.returncode}: {said}")
+        return said
 
-    def add(self, node, *words):
-        return self.member("add", f"{node.id}={self.addresses[str(node.id)]}", *words)
+    def add(self, node, *words, status=0):
+        return self.member("add", f"{node.id}={self.addresses[str(node.id)]}", *words, status=status)
 
     def at(self, node, group):
         """What the node says of a group."""
@@ -74,6 +76,8 @@ def from_some(pool, node):
         pool.member("remove", str(node.id), "--group", str(last))
         wait_for("the removal to be noted", SECONDS, lambda: noted(node, last))
         check(node.running, f"{node} ended, though it has other groups")
+        said = pool.add(node, "--group", str(last), status=4)
+        check("start it again, then it waits" in said, said)
         node.kill()
         for _ in range(pool.options.kills):
             node.start()
@@ -98,7 +102,19 @@ def from_all(pool, node):
     pool.waits(node, range(1, groups + 1))
     said = pool.add(node)
     check(said.count(f"node {node.id} is a voter") == groups, said)
+    check(pool.number(node, 1) == node.id + 10000, f"{pool.number(node, 1)}")
     check(pool.number(node, groups) == node.id + 30000, f"{pool.number(node, groups)}")
+    pool.all_follow()
+
+
+def while_it_is_down(pool, node):
+    """It has not heard of it, and has forgotten nothing: it is added as the replica that it was."""
+    node.kill()
+    pool.member("remove", str(node.id))
+    node.start()
+    wait_for("the node to answer", SECONDS, node.try_status)
+    said = pool.add(node)
+    check(said.count(f"node {node.id} is a voter") == pool.options.groups, said)
     check(pool.number(node, 1) == node.id + 10000, f"{pool.number(node, 1)}")
     pool.all_follow()
 
@@ -140,10 +156,11 @@ def run(options):
         with Background(load.step):
             from_some(pool, node)
             from_all(pool, node)
+            while_it_is_down(pool, node)
         check(len(load.ledger.acked) > 100, load.ledger.summary())
         load.ledger.read_back(node)
         lives_with(pool, node, load.ledger)
-        print(f"{node} was removed from group {options.groups} twice and from all {options.groups} once, "
+        print(f"{node} was removed from group {options.groups} twice and from all {options.groups} twice, "
               f"and came back each time; {load.ledger.summary()}")
 
 
