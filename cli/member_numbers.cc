@@ -21,8 +21,11 @@ bool has_many_groups(const Object& status) {
   return status.contains("groups");
 }
 
+/// Of a member, or of a server; null at one that did not answer.
 raft::NodeId number_in(const Object& from) {
-  return raft::NodeId(from.value("id", std::uint64_t{0}));
+  const auto id = from.find("id");
+  const bool known = id != from.end() && id->is_number_integer();
+  return known ? raft::NodeId(id->get<std::uint64_t>()) : raft::kNobody;
 }
 
 /// It waits to be added; or it was removed and has not heard of it, so it has forgotten nothing.
@@ -84,6 +87,10 @@ std::string put_in_group(std::vector<std::string>& words, const Object& leader,
     word = std::move(fresh);
   }
   return left;
+}
+
+std::uint64_t node_number_of(const Object& server) {
+  return node_number(number_in(server).value(), server);
 }
 
 std::uint64_t node_number(std::uint64_t member, const Object& leader) {

@@ -27,4 +27,7 @@ std::string put_in_group(std::vector<std::string>& words, const nlohmann::ordere
 /// 4 of 10004, if `leader` has many groups.
 std::uint64_t node_number(std::uint64_t member, const nlohmann::ordered_json& leader);
 
+/// Of a server, by its status; 0: it did not answer.
+std::uint64_t node_number_of(const nlohmann::ordered_json& server);
+
 }  // namespace leasehold::cli

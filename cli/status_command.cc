@@ -73,7 +73,7 @@ Row row_of(const Json& status) {
 
 /// Lines below the table. A node of an earlier version, or one that did not answer, lacks the keys.
 void add_remarks(const Json& node, bool color, std::vector<std::string>& lines) {
-  const std::uint64_t number = node_number(node.value("id", 0ULL), node);
+  const std::uint64_t number = node_number_of(node);
   if (const Json groups = node.value("groups", Json()); groups.is_object()) {
     std::string text =
         fmt::format("node {} leads {} of {} groups, {} with a lease", number,

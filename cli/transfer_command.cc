@@ -47,7 +47,7 @@ struct WantedTransfer {
 
 /// `status_before`: that of the node that led.
 int tell(const WantedTransfer& wanted, const Json& status_before, const Json& answer) {
-  const std::uint64_t before = node_number(status_before.value("id", 0ULL), status_before);
+  const std::uint64_t before = node_number_of(status_before);
   const std::uint64_t leader = node_number(answer.value("leader", 0ULL), status_before);
   const double ms = static_cast<double>(answer.value("took_us", std::uint64_t{0})) / 1000;
   if (wanted.json) {

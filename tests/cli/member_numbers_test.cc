@@ -59,6 +59,7 @@ TEST(MemberNumbers, InOneGroupANumberIsThatOfTheNode) {
   leader.erase("groups");
   EXPECT_EQ(in_group("2", leader, {}), "2");
   EXPECT_EQ(node_number(20'004, leader), 20'004U);
+  EXPECT_EQ(node_number_of({{"id", nullptr}, {"error", "x"}}), 0U) << "it did not answer";
 }
 
 }  // namespace
