@@ -22,7 +22,7 @@ bool has_many_groups(const Object& status) {
 }
 
 /// Of a member, or of a server; null at one that did not answer.
-raft::NodeId number_in(const Object& from) {
+raft::NodeId id_in(const Object& from) {
   const auto id = from.find("id");
   const bool known = id != from.end() && id->is_number_integer();
   return known ? raft::NodeId(id->get<std::uint64_t>()) : raft::kNobody;
@@ -33,13 +33,13 @@ bool may_be_added(const Object& status) {
   if (status.value("joining", false)) return true;
   const Object members = status.value("members", Object::array());
   return std::any_of(members.begin(), members.end(),
-                     [&](const Object& member) { return number_in(member) == number_in(status); });
+                     [&](const Object& member) { return id_in(member) == id_in(status); });
 }
 
 bool has_member(const Object& leader, const std::string& word) {
   const Object members = leader.value("members", Object::array());
   return std::any_of(members.begin(), members.end(), [&](const Object& member) {
-    return std::to_string(number_in(member).value()) == id_of(word);
+    return std::to_string(id_in(member).value()) == id_of(word);
   });
 }
 
@@ -53,14 +53,14 @@ std::string in_group(const std::string& word, const Object& leader,
   const std::string at = word.substr(id_of(word).size());
   std::optional<raft::NodeId> found;
   for (const Object& member : leader.value("members", Object::array())) {
-    const raft::NodeId id = number_in(member);
+    const raft::NodeId id = id_in(member);
     if (id == node) return word;
     if (server::node_of(id) == node) found = id;
   }
   for (const Object& one : servers) {
     if (found || at.empty()) break;
     if ("=" + one.value("peer_address", "") != at || !may_be_added(one)) continue;
-    if (server::node_of(number_in(one)) == node) found = number_in(one);
+    if (server::node_of(id_in(one)) == node) found = id_in(one);
   }
   return found ? std::to_string(found->value()) + at : word;
 }
@@ -90,7 +90,7 @@ std::string put_in_group(std::vector<std::string>& words, const Object& leader,
 }
 
 std::uint64_t node_number_of(const Object& server) {
-  return node_number(number_in(server).value(), server);
+  return node_number(id_in(server).value(), server);
 }
 
 std::uint64_t node_number(std::uint64_t member, const Object& leader) {

@@ -30,8 +30,8 @@ std::string_view cut_off(std::string_view& text, char end) {
   return word;
 }
 
-constexpr std::string_view kRemoved = "removed";
-constexpr std::string_view kWaits = "waits";
+constexpr std::string_view kRemovedWord = "removed";
+constexpr std::string_view kWaitsWord = "waits";
 
 }  // namespace
 
@@ -64,9 +64,9 @@ bool OwnReplicas::take_line(std::string_view line) {
   const auto at = static_cast<std::size_t>(*group);
   if (at > groups_ || node_of(replica) != self_) return false;
   State state = State::member;
-  if (line == kRemoved) {
+  if (line == kRemovedWord) {
     state = State::removed;
-  } else if (line == kWaits) {
+  } else if (line == kWaitsWord) {
     state = State::waits;
   } else if (!line.empty()) {
     return false;
@@ -116,8 +116,8 @@ Result<void> OwnReplicas::save(std::map<std::size_t, Replica> changed) {
   std::string lines;
   for (const auto& [group, replica] : changed) {
     lines += fmt::format("{} {}", group, replica.number.value());
-    if (replica.state == State::removed) lines.append(" ").append(kRemoved);
-    if (replica.state == State::waits) lines.append(" ").append(kWaits);
+    if (replica.state == State::removed) lines.append(" ").append(kRemovedWord);
+    if (replica.state == State::waits) lines.append(" ").append(kWaitsWord);
     lines += '\n';
   }
   if (auto saved = save_lines(replicas_file(data_dir_), lines); !saved) return saved;

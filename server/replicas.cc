@@ -354,6 +354,7 @@ void Replicas::group_failed(std::size_t number, Error error) {
     if (state_ != nullptr) state_->draining = true;
     end_ = std::move(*end);
     end_at_ = coarse_now() + kRemovalsTake;
+    spdlog::info("group 1: this node was removed from it; it serves nothing any more, and ends");
     return;
   }
   if (end) return failure_.set(std::move(*end));

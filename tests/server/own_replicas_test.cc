@@ -36,7 +36,7 @@ class OwnReplicasTest : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST(ReplicaNumbers, EachSaysAtWhichNodeItIs) {
+TEST(NumbersOfReplicas, EachSaysAtWhichNodeItIs) {
   raft::NodeId replica(3);
   for (int generation = 0; generation < 5; ++generation) {
     EXPECT_EQ(node_of(replica), raft::NodeId(3));
