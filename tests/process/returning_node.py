@@ -142,6 +142,19 @@ def lives_with(pool, node, ledger):
     pool.all_follow()
 
 
+def from_the_group_of_the_users(pool, node):
+    """Only from that: it serves no other group either, and does not begin again without users beside them."""
+    begun_again = "group 1: this node was removed from it, and deleted"
+    before = node.log_text().count(begun_again)
+    pool.member("remove", str(node.id), "--group", "1")
+    check(node.wait_exit(SECONDS) == REMOVED_STATUS, "the status of a node that has left group 1")
+    check(noted(node, 1), "it has not noted that it was removed from group 1")
+    node.start()
+    check(node.wait_exit(SECONDS) == REMOVED_STATUS, "the status of a node that has left group 1 before")
+    check(before == 1 and node.log_text().count(begun_again) == before, "group 1 began again, without users")
+    check("it serves nothing any more" in node.log_text(), "it did not say why it ends")
+
+
 def run(options):
     flags = ["--groups", str(options.groups)]
     with Cluster(options.binary, flags=flags, keep=options.keep) as cluster:
@@ -160,6 +173,7 @@ def run(options):
         check(len(load.ledger.acked) > 100, load.ledger.summary())
         load.ledger.read_back(node)
         lives_with(pool, node, load.ledger)
+        from_the_group_of_the_users(pool, node)
         print(f"{node} was removed from group {options.groups} twice and from all {options.groups} twice, "
               f"and came back each time; {load.ledger.summary()}")
 
