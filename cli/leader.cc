@@ -1,4 +1,5 @@
 #include <leasehold/cli/leader.h>
+#include <leasehold/cli/member_numbers.h>
 #include <leasehold/cli/status_command.h>
 
 #include <fmt/format.h>
@@ -34,7 +35,7 @@ std::optional<Leader> find_leader(const std::vector<std::string>& servers,
       continue;
     }
     answered = true;
-    elsewhere = std::max(elsewhere, node.at("leader").get<std::uint64_t>());
+    elsewhere = std::max(elsewhere, node_number(node.at("leader").get<std::uint64_t>(), node));
     if (node.at("role") != "leader") continue;
     const bool newer = !leader || leader->status.at("term") < node.at("term");
     if (newer) leader = Leader{node.at("server").get<std::string>(), node};

@@ -2,8 +2,10 @@
 #include <leasehold/cli/commands.h>
 #include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/leader.h>
+#include <leasehold/cli/member_numbers.h>
 #include <leasehold/cli/member_options.h>
 #include <leasehold/cli/remote_backup.h>
+#include <leasehold/cli/status_command.h>
 #include <leasehold/raft/membership.h>
 
 #include <fmt/format.h>
@@ -95,6 +97,7 @@ class MemberCommand {
 
   /// There is nothing to do in this group.
   bool done() {
+    find_numbers();
     const std::optional<View> view = look();
     if (!view || !view->settled()) return false;
     if (options_.action == "replace") {
@@ -111,6 +114,8 @@ class MemberCommand {
 
   int run() {
     if (options_.action == "list") return list();
+    find_numbers();
+    if (!left_.empty()) return fail(kNotExecuted, left_);
     if (options_.action == "add") return add();
     if (options_.action == "replace") return replace();
     return change(options_.action, options_.words, goal_of_action());
@@ -133,6 +138,21 @@ class MemberCommand {
     }
     if (!leader) return std::nullopt;
     return View{std::move(*leader)};
+  }
+
+  /// The words name nodes. In a group of many a node may have another number, which stays the same
+  /// from here on. Without a leader they stay as they are.
+  void find_numbers() {
+    const std::optional<View> view = numbered_ ? std::nullopt : look();
+    if (!view) return;
+    numbered_ = true;
+    if (!view->status.contains("groups")) return;
+    const auto timeout = std::min(options_.timeout, kAskTimeout);
+    left_ = put_in_group(options_.words, view->status, fetch_all(options_.servers, timeout).nodes);
+    named_by_ = view->status;
+  }
+  std::uint64_t node(const std::string& id) const {
+    return node_number(std::stoull(id), named_by_);
   }
 
   enum class Step : std::uint8_t { done, again, refused };
@@ -218,7 +238,7 @@ class MemberCommand {
     Words ids;
     for (const std::string& word : options_.words) ids.push_back(id_of(word));
     if (options_.learner) {
-      for (const std::string& id : ids) std::cout << "node " << id << " is a learner\n";
+      for (const std::string& id : ids) std::cout << "node " << node(id) << " is a learner\n";
       return 0;
     }
     const Goal goal = [ids](const View& view) {
@@ -227,7 +247,7 @@ class MemberCommand {
     };
     if (const int status = bring_up(ids, "PROMOTE", ids, goal)) return status;
     const char* const kind = options_.witness ? " is a voter, as a witness\n" : " is a voter\n";
-    for (const std::string& id : ids) std::cout << "node " << id << kind;
+    for (const std::string& id : ids) std::cout << "node " << node(id) << kind;
     return 0;
   }
 
@@ -256,8 +276,8 @@ class MemberCommand {
     };
     if (const int status = bring_up(news, "REPLACE", pairs, goal)) return status;
     for (std::size_t i = 0; i < pairs.size(); i += 2) {
-      std::cout << "node " << pairs[i + 1] << " is a voter in the place of node " << pairs[i]
-                << "\n";
+      std::cout << "node " << node(pairs[i + 1]) << " is a voter in the place of node "
+                << node(pairs[i]) << "\n";
     }
     return 0;
   }
@@ -356,9 +376,12 @@ class MemberCommand {
   }
 
   Options options_;
-  std::string why_;     ///< look() has found no leader
-  std::string expect_;  ///< sent with each attempt; empty: nothing is expected
-  std::string last_;    ///< what the last attempt() came to
+  std::string left_;                ///< what is in the way of a node that is to be added
+  bool numbered_ = false;           ///< the words are those of the group
+  Json named_by_ = Json::object();  ///< the leader's status of then
+  std::string why_;                 ///< look() has found no leader
+  std::string expect_;              ///< sent with each attempt; empty: nothing is expected
+  std::string last_;                ///< what the last attempt() came to
   /// An attempt was sent and not answered, or its outcome is not known.
   bool may_be_made_ = false;
 };

@@ -1,6 +1,7 @@
 #include <leasehold/cli/access.h>
 #include <leasehold/cli/commands.h>
 #include <leasehold/cli/key_command.h>
+#include <leasehold/cli/member_numbers.h>
 #include <leasehold/cli/status_command.h>
 #include <leasehold/server/front/duration.h>
 
@@ -72,9 +73,10 @@ Row row_of(const Json& status) {
 
 /// Lines below the table. A node of an earlier version, or one that did not answer, lacks the keys.
 void add_remarks(const Json& node, bool color, std::vector<std::string>& lines) {
+  const std::uint64_t number = node_number_of(node);
   if (const Json groups = node.value("groups", Json()); groups.is_object()) {
     std::string text =
-        fmt::format("node {} leads {} of {} groups, {} with a lease", node.at("id").dump(),
+        fmt::format("node {} leads {} of {} groups, {} with a lease", number,
                     groups.value("led", 0U), groups.value("count", 0U), groups.value("leased", 0U));
     const auto without = groups.value("without_leader", 0U);
     if (without > 0) text += fmt::format("; it knows no leader of {}", without);
@@ -82,22 +84,22 @@ void add_remarks(const Json& node, bool color, std::vector<std::string>& lines) 
         server::painted(text, without > 0 ? server::Paint::yellow : server::Paint::plain, color));
   }
   if (node.value("disk_full", false)) {
-    const std::string text =
-        fmt::format("node {}: its disk is full, it takes no commands until it has space again",
-                    node.at("id").dump());
+    const std::string text = fmt::format(
+        "node {}: its disk is full, it takes no commands until it has space again", number);
     lines.push_back(server::painted(text, server::Paint::red, color));
   }
   const Json state = node.value("state", Json::object());
   std::string wrong = state.value("warning", std::string());
   if (!state.value("served", true)) wrong = "not served: " + state.value("refused", std::string());
   if (!wrong.empty()) {
-    const std::string text = fmt::format("node {}: its state: {}", node.at("id").dump(), wrong);
+    const std::string text = fmt::format("node {}: its state: {}", number, wrong);
     lines.push_back(server::painted(text, server::Paint::red, color));
   }
   for (const Json& snapshot : node.value("snapshots", Json::array())) {
     if (!snapshot.at("sending").get<bool>()) continue;
-    lines.push_back(fmt::format("node {} sends node {} a snapshot: {} %", node.at("id").dump(),
-                                snapshot.at("peer").dump(), snapshot.at("percent").dump()));
+    lines.push_back(fmt::format("node {} sends node {} a snapshot: {} %", number,
+                                node_number(snapshot.value("peer", 0ULL), node),
+                                snapshot.at("percent").dump()));
   }
 }
 

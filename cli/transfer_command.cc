@@ -2,6 +2,7 @@
 #include <leasehold/cli/commands.h>
 #include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/leader.h>
+#include <leasehold/cli/member_numbers.h>
 #include <leasehold/server/front/words.h>
 
 #include <fmt/format.h>
@@ -44,8 +45,10 @@ struct WantedTransfer {
   bool json = false;
 };
 
-int tell(const WantedTransfer& wanted, std::uint64_t before, const Json& answer) {
-  const auto leader = answer.value("leader", std::uint64_t{0});
+/// `status_before`: that of the node that led.
+int tell(const WantedTransfer& wanted, const Json& status_before, const Json& answer) {
+  const std::uint64_t before = node_number_of(status_before);
+  const std::uint64_t leader = node_number(answer.value("leader", 0ULL), status_before);
   const double ms = static_cast<double>(answer.value("took_us", std::uint64_t{0})) / 1000;
   if (wanted.json) {
     std::cout << Json({{"leader", leader}, {"before", before}, {"took_ms", ms}}).dump()
@@ -67,8 +70,6 @@ int tell(const WantedTransfer& wanted, std::uint64_t before, const Json& answer)
 }
 
 int transfer(const WantedTransfer& wanted) {
-  std::vector<std::string> words = {"LEASEHOLD", "TRANSFER"};
-  if (!wanted.to.empty()) words.push_back(wanted.to);
   const auto deadline = Clock::now() + wanted.timeout;
   std::string trouble;
   for (;;) {
@@ -78,6 +79,8 @@ int transfer(const WantedTransfer& wanted) {
       auto client = client::RespClient::connect(leader->server,
                                                 std::min(wanted.timeout, kStatusTimeout), access());
       if (client) {
+        std::vector<std::string> words = {"LEASEHOLD", "TRANSFER"};
+        if (!wanted.to.empty()) words.push_back(in_group(wanted.to, leader->status, {}));
         const auto reply = client.value().call(words, kAnswerTimeout);
         if (!reply) {
           return fail(
@@ -92,7 +95,7 @@ int transfer(const WantedTransfer& wanted) {
         if (reply.value().kind == client::RespValue::Kind::bulk) {
           const Json answer = Json::parse(reply.value().text, nullptr, false);
           if (!answer.is_object()) return fail("transfer", text, kOutcomeUnknown);
-          return tell(wanted, leader->status.at("id").get<std::uint64_t>(), answer);
+          return tell(wanted, leader->status, answer);
         }
         // Only if another node leads by now: a transfer that failed is not tried over and over,
         // since commands wait while it lasts.

@@ -35,9 +35,10 @@ Backups::Options backup_options(const ServeSettings& settings, std::size_t numbe
   return options;
 }
 
-StateWatch::Options state_watch_options(const ServeSettings& settings, std::size_t number) {
+StateWatch::Options state_watch_options(const ServeSettings& settings, std::size_t number,
+                                        raft::NodeId replica) {
   StateWatch::Options options;
-  options.id = settings.node.id;
+  options.id = replica;
   options.rebuild = "--data-dir " + settings.data_dir;
   if (number > 0) options.rebuild += fmt::format(" --group {}", number);
   if (number <= 1) options.log_dir = settings.data_dir + "/log";
@@ -49,9 +50,11 @@ StateWatch::Options state_watch_options(const ServeSettings& settings, std::size
 
 }  // namespace
 
-GroupService::GroupService(const ServeSettings& settings, std::size_t number, Failed failed)
+GroupService::GroupService(const ServeSettings& settings, std::size_t number, raft::NodeId replica,
+                           Failed failed)
     : settings_(settings),
       number_(number),
+      replica_(replica),
       data_dir_(folder_of(settings, number)),
       failed_(std::move(failed)) {}
 
@@ -105,7 +108,8 @@ void GroupService::begin(node::Group& group, ServerState& state) {
   leases_.emplace(group, *keeper_, timeout, tell_of_expired);
   if (on_disk_ == nullptr) return;
   backups_.emplace(group, *on_disk_, backup_options(settings_, number_));
-  states_.emplace(group, *on_disk_, health_, state, state_watch_options(settings_, number_));
+  states_.emplace(group, *on_disk_, health_, state,
+                  state_watch_options(settings_, number_, replica_));
 }
 
 ServedGroup GroupService::served() {

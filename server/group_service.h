@@ -31,8 +31,10 @@ class GroupService {
   /// What ends the replica. Any thread.
   using Failed = std::function<void(Error)>;
 
-  /// `number`: of a group among many, from 1 on; 0 if it is alone. `settings` outlive it.
-  GroupService(const ServeSettings& settings, std::size_t number, Failed failed);
+  /// `number`: of a group among many, from 1 on; 0 if it is alone. `replica`: as which member.
+  /// `settings` outlive it.
+  GroupService(const ServeSettings& settings, std::size_t number, raft::NodeId replica,
+               Failed failed);
 
   /// It outlives the replica. Errors: those of the store; invalid_argument: of a witness in the
   /// directory of a member with a state.
@@ -54,6 +56,7 @@ class GroupService {
 
   const ServeSettings& settings_;
   const std::size_t number_;
+  const raft::NodeId replica_;
   const std::string data_dir_;  ///< of the group
   const Failed failed_;
   std::unique_ptr<kv::Store> store_;

@@ -5,54 +5,28 @@
 //   5=10.0.0.5:7101
 #include <leasehold/server/host_file.h>
 #include <leasehold/server/settings.h>
-#include <leasehold/storage/descriptor.h>
-#include <leasehold/storage/private_folder.h>
+#include <leasehold/server/small_file.h>
 
 #include <fmt/format.h>
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <fstream>
-#include <iterator>
-#include <string_view>
-#include <system_error>
+#include <optional>
+#include <utility>
 
 namespace leasehold::server {
 namespace {
 
-constexpr const char* kName = "/HOSTS";
-constexpr std::string_view kHeading = "leasehold-hosts ";
-constexpr std::string_view kFormat = "1";
-
-Error system_error(const std::string& what) {
-  return {ErrorCode::io, fmt::format("{}: {}", what, std::generic_category().message(errno))};
+SmallFile hosts_file(const std::string& data_dir) {
+  return {data_dir + "/HOSTS", "leasehold-hosts ",
+          "remove it, and add the nodes again (leasehold member add)"};
 }
 
 }  // namespace
 
 Result<std::vector<node::Peer>> load_hosts(const std::string& data_dir) {
-  const std::string path = data_dir + kName;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    if (errno == ENOENT || errno == ENOTDIR) return std::vector<node::Peer>();
-    return system_error("cannot open " + path);
-  }
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const std::size_t end = text.find('\n');
-  const std::string_view first = std::string_view(text).substr(0, end);
-  if (first.substr(0, kHeading.size()) != kHeading || end == std::string::npos) {
-    return Error{ErrorCode::corrupted,
-                 path + " is damaged: remove it, and add the nodes again (leasehold member add)"};
-  }
-  if (first.substr(kHeading.size()) != kFormat) {
-    return Error{ErrorCode::unsupported_format,
-                 fmt::format("{} has format {}, this build knows {}: use a newer build", path,
-                             first.substr(kHeading.size()), kFormat)};
-  }
-  text.erase(0, end + 1);
+  const SmallFile file = hosts_file(data_dir);
+  auto lines = load_lines(file);
+  if (!lines) return lines.error();
+  std::string text = std::move(lines).value().value_or("");
   if (text.empty()) return std::vector<node::Peer>();
   if (text.back() == '\n') text.pop_back();
   for (char& c : text) {
@@ -63,25 +37,15 @@ Result<std::vector<node::Peer>> load_hosts(const std::string& data_dir) {
   return Error{ErrorCode::corrupted,
                fmt::format("{}: {}: mend the line, or remove the file and add the nodes again "
                            "(leasehold member add)",
-                           path, hosts.error().message)};
+                           file.path, hosts.error().message)};
 }
 
 Result<void> save_hosts(const std::string& data_dir, const std::vector<node::Peer>& hosts) {
-  std::string text = fmt::format("{}{}\n", kHeading, kFormat);
+  std::string lines;
   for (const node::Peer& host : hosts) {
-    text += fmt::format("{}={}\n", host.id.value(), host.address);
+    lines += fmt::format("{}={}\n", host.id.value(), host.address);
   }
-  const std::string path = data_dir + kName;
-  const std::string fresh = path + ".new";
-  {
-    const storage::Descriptor file{
-        ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, storage::kPrivateFileMode)};
-    if (file.get() < 0 || !storage::write_all(file.get(), text) || ::fsync(file.get()) != 0) {
-      return system_error("cannot write " + fresh);
-    }
-  }
-  if (std::rename(fresh.c_str(), path.c_str()) != 0) return system_error("cannot name " + path);
-  return storage::sync_folder(data_dir);
+  return save_lines(hosts_file(data_dir), lines);
 }
 
 }  // namespace leasehold::server

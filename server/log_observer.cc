@@ -1,5 +1,6 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/server/commands/report.h>
+#include <leasehold/server/front/replica_number.h>
 #include <leasehold/server/log_observer.h>
 #include <leasehold/server/settings.h>
 
@@ -54,6 +55,14 @@ const char* vote_word(bool pre_vote) {
 /// One line for each kind of event.
 struct Line {
   std::string at;  ///< "term 3", or "group 2, term 3"
+  bool of_many = false;
+
+  /// "3"; of a later replica "3 (replica 10003)".
+  std::string number(raft::NodeId member) const {
+    const raft::NodeId node = of_many ? node_of(member) : member;
+    if (node == member) return std::to_string(member.value());
+    return fmt::format("{} (replica {})", node.value(), member.value());
+  }
 
   void operator()(const raft::RoleChanged& e) const {
     const bool leads = e.to == raft::Role::leader || e.from == raft::Role::leader;
@@ -61,27 +70,27 @@ struct Line {
                 role_name(e.from), role_name(e.to), reason_text(e.reason));
   }
   void operator()(const raft::LeaderKnown& e) const {
-    spdlog::info("{}: node {} leads", at, e.leader.value());
+    spdlog::info("{}: node {} leads", at, number(e.leader));
   }
   void operator()(const raft::VoteGranted& e) const {
-    spdlog::debug("{}: {} for node {}", at, vote_word(e.pre_vote), e.candidate.value());
+    spdlog::debug("{}: {} for node {}", at, vote_word(e.pre_vote), number(e.candidate));
   }
   void operator()(const raft::VoteRefused& e) const {
-    spdlog::debug("{}: no {} for node {}: {}", at, vote_word(e.pre_vote), e.candidate.value(),
+    spdlog::debug("{}: no {} for node {}: {}", at, vote_word(e.pre_vote), number(e.candidate),
                   refusal_text(e.reason));
   }
   void operator()(const raft::PromiseGiven& e) const {
-    spdlog::debug("{}: promise to node {}", at, e.holder.value());
+    spdlog::debug("{}: promise to node {}", at, number(e.holder));
   }
   void operator()(const raft::HolderEnded& e) const {
     spdlog::info("{}: the process of node {} has ended, and the promise to it with it", at,
-                 e.holder.id.value());
+                 number(e.holder.id));
   }
   void operator()(const raft::LeaseGained&) const { spdlog::info("{}: holds the lease", at); }
   void operator()(const raft::LeaseLost&) const { spdlog::info("{}: gave the lease up", at); }
   void operator()(const raft::SettingsDiffer& e) const {
     spdlog::warn("{}: node {} has --lease {}, which is not this node's: make them equal", at,
-                 e.peer.value(), format_duration(e.theirs));
+                 number(e.peer), format_duration(e.theirs));
   }
   void operator()(const raft::SettingsChanged& e) const {
     const lease::Timing& t = e.settings.timing;
@@ -97,31 +106,31 @@ struct Line {
   }
   void operator()(const raft::SnapshotSending& e) const {
     spdlog::info("{}: node {} needs entries that are cut off: it is sent a snapshot", at,
-                 e.peer.value());
+                 number(e.peer));
   }
   void operator()(const raft::SnapshotInstalled& e) const {
     spdlog::info("{}: a snapshot up to entry {} takes the place of the log", at,
                  e.last.index.value());
   }
   void operator()(const raft::TransferStarted& e) const {
-    spdlog::info("{}: transfers the leadership to node {}", at, e.target.value());
+    spdlog::info("{}: transfers the leadership to node {}", at, number(e.target));
   }
   void operator()(const raft::TokenIssued& e) const {
-    spdlog::info("{}: gave the lease up, node {} may campaign", at, e.target.value());
+    spdlog::info("{}: gave the lease up, node {} may campaign", at, number(e.target));
   }
   void operator()(const raft::TokenUnused& e) const {
-    spdlog::debug("{}: cannot use a transfer by node {}", at, e.issuer.value());
+    spdlog::debug("{}: cannot use a transfer by node {}", at, number(e.issuer));
   }
   void operator()(const raft::TransferEnded& e) const {
     switch (e.outcome) {
       case raft::TransferOutcome::left_role: return;
       case raft::TransferOutcome::target_behind:
         spdlog::warn("{}: node {} did not catch up in time: this node leads on", at,
-                     e.target.value());
+                     number(e.target));
         return;
       case raft::TransferOutcome::not_elected:
         spdlog::warn("{}: node {} was not elected in time: this node leads on", at,
-                     e.target.value());
+                     number(e.target));
         return;
     }
     LEASEHOLD_UNREACHABLE();
@@ -139,7 +148,7 @@ struct Line {
     spdlog::error(
         "protocol violation: a message of node {} was ignored: {} ({} messages ignored since the "
         "start). That node is faulty, or somebody speaks in its name: stop it, and look at its log",
-        e.peer.value(), text_of(e.what), e.count);
+        number(e.peer), text_of(e.what), e.count);
   }
   void operator()(const raft::MembershipCommitted& e) const {
     spdlog::info("{}: the members of entry {} are committed", at, e.index.value());
@@ -158,7 +167,8 @@ void LogObserver::on_change(const replica::Change& change) {
 }
 
 void LogObserver::on_event(const raft::Event& event) {
-  std::visit(Line{fmt::format("{}term {}", prefix_, event.term.value())}, event.what);
+  std::visit(Line{fmt::format("{}term {}", prefix_, event.term.value()), !prefix_.empty()},
+             event.what);
 }
 
 void LogObserver::on_notice(const std::string& text) {

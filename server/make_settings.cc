@@ -1,4 +1,5 @@
 // What the settings have to be together, and what CONFIG GET shows of them.
+#include <leasehold/server/front/replica_number.h>
 #include <leasehold/server/front/words.h>
 #include <leasehold/server/settings.h>
 
@@ -63,6 +64,19 @@ const char* client_certificates_name(tls::ClientCertificates wish) {
   return "";
 }
 
+/// Behind them are the numbers of their later replicas.
+Result<void> check_node_numbers(const ServeSettings& settings) {
+  std::vector<node::Peer> nodes = settings.node.peers;
+  nodes.insert(nodes.end(), settings.join_hosts.begin(), settings.join_hosts.end());
+  nodes.push_back({settings.node.id, ""});
+  for (const node::Peer& node : nodes) {
+    if (node.id.value() < kNodeNumbersEnd) continue;
+    return invalid(fmt::format("with --groups a node has a number below {}, and {} is not",
+                               kNodeNumbersEnd, node.id.value()));
+  }
+  return {};
+}
+
 Result<void> check_together(ServeSettings& settings) {
   const node::NodeOptions& node = settings.node;
   if (node.id == raft::kNobody) return invalid("--id is missing: the number of this node");
@@ -84,6 +98,9 @@ Result<void> check_together(ServeSettings& settings) {
       (node.join.empty() || settings.join_hosts.size() != node.join.size())) {
     return invalid(
         "--groups goes with --peers, or with --join and all nodes as ID=HOST:PORT, at every start");
+  }
+  if (settings.groups > 1) {
+    if (auto numbers = check_node_numbers(settings); !numbers) return numbers;
   }
   if (settings.groups > 1 && node.witness) {
     return invalid("--groups goes without --witness: a witness has one group");
@@ -172,6 +189,7 @@ Result<ServeSettings> make_settings(const SettingTexts& texts) {
   if (settings.advertise.empty()) settings.advertise = settings.listen;
   settings.server.advertise = settings.advertise;
   settings.server.cluster = settings.node.cluster;
+  settings.server.many_groups = settings.groups > 1;
   settings.server.client_addresses.try_emplace(settings.node.id, settings.advertise);
   settings.node.data_dir = settings.data_dir;
   describe(settings);

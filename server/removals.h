@@ -28,6 +28,8 @@ class Removals {
     return error;
   }
 
+  bool of_all() const { return removed_.load() >= groups_; }
+
  private:
   const std::size_t groups_;
   std::atomic<std::size_t> removed_{0};

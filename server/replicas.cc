@@ -1,4 +1,6 @@
 #include <leasehold/kv/local/led_group.h>
+#include <leasehold/server/front/people_time.h>
+#include <leasehold/server/front/replica_number.h>
 #include <leasehold/server/host_cluster.h>
 #include <leasehold/server/host_file.h>
 #include <leasehold/server/replicas.h>
@@ -7,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <mutex>
 #include <utility>
@@ -20,6 +23,8 @@ constexpr std::uint64_t kLogBytesMin = std::uint64_t{4} << 20U;
 
 /// Of a command that moves slots, and of the wait until a store is new enough.
 constexpr lease::Duration kMoverTimeout = std::chrono::seconds(5);
+/// A node that is removed from group 1 hears within this time of its other groups, too.
+constexpr auto kRemovalsTake = std::chrono::seconds(3);
 
 /// Threads that call state machines.
 constexpr std::size_t kAppliersMax = 8;
@@ -80,6 +85,11 @@ std::string text_of(const node::Peer& host) {
 
 /// The next start reads it from a file.
 Result<void> check_host(const node::Peer& host) {
+  if (host.id.value() >= kNodeNumbersEnd) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("{}: with --groups a node has a number below {}", text_of(host),
+                             kNodeNumbersEnd)};
+  }
   const auto parsed = parse_peers(text_of(host));
   if (!parsed) return parsed.error();
   if (parsed.value().size() == 1 && text_of(parsed.value().front()) == text_of(host)) return {};
@@ -101,14 +111,16 @@ std::vector<raft::NodeId> preferred_leaders(const node::NodeOptions& options, st
 
 /// `number` counts from 0.
 node::GroupOptions group_options(const ServeSettings& settings, const node::NodeOptions& options,
-                                 std::size_t number) {
+                                 std::size_t number, raft::NodeId replica) {
   node::GroupOptions group;
   group.group = raft::GroupId(number + 1);
-  // Each host has one replica of each group, which has its number.
-  group.replica = options.id;
-  for (const node::Peer& peer : options.peers) group.members.push_back({peer.id, peer.id});
+  group.replica = replica;
+  // The first replicas have the numbers of their nodes. A later one joins what these have formed.
+  if (replica == options.id) {
+    for (const node::Peer& peer : options.peers) group.members.push_back({peer.id, peer.id});
+    group.preferred_leaders = preferred_leaders(options, number);
+  }
   group.timing = options.timing;
-  group.preferred_leaders = preferred_leaders(options, number);
   group.preference_settle = options.preference_settle;
   group.limits = options.limits;
   replica::Limits& limits = group.limits;
@@ -124,17 +136,18 @@ Result<std::unique_ptr<Replicas>> Replicas::open(const ServeSettings& settings,
                                                  const node::NodeOptions& options,
                                                  const lease::Clock& clock, Failure& failure) {
   if (const auto right = check_folder(settings); !right) return right.error();
-  std::unique_ptr<Replicas> replicas(new Replicas(options.id, settings.data_dir, settings.groups));
-  const auto opened = settings.groups == 1 ? replicas->open_alone(settings, options, clock, failure)
-                                           : replicas->open_many(settings, options, clock, failure);
+  std::unique_ptr<Replicas> replicas(
+      new Replicas(options.id, settings.data_dir, settings.groups, failure));
+  const auto opened = settings.groups == 1 ? replicas->open_alone(settings, options, clock)
+                                           : replicas->open_many(settings, options, clock);
   if (!opened) return opened.error();
   return replicas;
 }
 
 Result<void> Replicas::open_alone(const ServeSettings& settings, const node::NodeOptions& options,
-                                  const lease::Clock& clock, Failure& failure) {
+                                  const lease::Clock& clock) {
   all_.push_back(std::make_unique<One>(
-      settings, 0, [&failure](Error error) { failure.set(std::move(error)); }, "", nullptr));
+      settings, 0, self_, [this](Error error) { failure_.set(std::move(error)); }, "", nullptr));
   One& one = *all_.front();
   auto node = node::Node::open(
       options, [&] { return one.service.open_store(options.cluster_id); }, clock, one.observer);
@@ -145,7 +158,7 @@ Result<void> Replicas::open_alone(const ServeSettings& settings, const node::Nod
 }
 
 Result<void> Replicas::open_many(const ServeSettings& settings, const node::NodeOptions& options,
-                                 const lease::Clock& clock, Failure& failure) {
+                                 const lease::Clock& clock) {
   auto host = node::Host::open(host_options(settings, options), clock, of_host_);
   if (!host) {
     Error error = host.error();
@@ -160,19 +173,46 @@ Result<void> Replicas::open_many(const ServeSettings& settings, const node::Node
   added_hosts_ = std::move(added).value();
   if (auto known = host_->set_hosts(added_hosts_); !known) return known;
   note_hosts(first_hosts(settings, options));
+  auto own = OwnReplicas::load(settings.data_dir, self_, settings.groups);
+  if (!own) return own.error();
+  own_.emplace(std::move(own).value());
+  if (auto replaced = replace_removed(); !replaced) return replaced;
   for (std::size_t i = 0; i < settings.groups; ++i) {
+    const raft::NodeId replica = own_->of(i + 1);
     all_.push_back(std::make_unique<One>(
-        settings, i + 1,
-        [this, i, &failure](Error error) { group_failed(i + 1, std::move(error), failure); },
+        settings, i + 1, replica, [this, i](Error error) { group_failed(i + 1, std::move(error)); },
         fmt::format("group {}, ", i + 1),
         [this](const raft::Membership& membership) { note_members(membership); }));
     One& one = *all_.back();
     auto store = one.service.open_store(host_->cluster_id());
     if (!store) return store.error();
-    auto group =
-        host_->open_group(group_options(settings, options, i), *store.value(), one.observer);
+    auto group = host_->open_group(group_options(settings, options, i, replica), *store.value(),
+                                   one.observer);
     if (!group) return group.error();
     one.group = group.value();
+  }
+  return {};
+}
+
+/// A removed replica goes with all that it had, before the next one of its group begins. May be
+/// repeated at each of its steps.
+Result<void> Replicas::replace_removed() {
+  for (const std::size_t number : own_->replaceable()) {
+    const raft::GroupId group(number);
+    const raft::NodeId gone = own_->of(number);
+    if (auto removed = host_->remove_group(group, gone); !removed) return removed;
+    // It may have ended between the log and the folder the last time.
+    const std::string folder = fmt::format("{}/groups/{}", data_dir_, number);
+    std::error_code failed;
+    std::filesystem::remove_all(folder, failed);
+    if (failed) {
+      return Error{ErrorCode::io, fmt::format("cannot remove {}: {}", folder, failed.message())};
+    }
+    if (auto replaced = own_->replace(number); !replaced) return replaced;
+    spdlog::info(
+        "group {}: this node was removed from it, and deleted what it had of it; it may be added "
+        "again (as replica {}): leasehold member add",
+        number, own_->of(number).value());
   }
   return {};
 }
@@ -182,6 +222,11 @@ Replicas::~Replicas() {
 }
 
 void Replicas::begin(ServerState& state) {
+  {
+    const std::lock_guard lock(members_mutex_);
+    state_ = &state;
+    if (end_) state.draining = true;
+  }
   for (const auto& one : all_) one->service.begin(*one->group, state);
   // A witness has no keys.
   if (all_.size() == 1 || state.options.witness) return;
@@ -204,6 +249,33 @@ ServedGroups Replicas::served() {
 void Replicas::look() {
   for (const auto& one : all_) one->service.look();
   meet_members();
+  note_own();
+  end_in_time();
+  if (!own_) return;
+  for (const std::size_t number : own_->waiting()) {
+    all_[number - 1]->group->status([this, number](const node::NodeStatus& status) {
+      const std::lock_guard lock(members_mutex_);
+      if (status.formed) added_.push_back(number);
+    });
+  }
+}
+
+/// Which of its replicas were removed or added is in a file, for the next start.
+void Replicas::note_own() {
+  if (!own_) return;
+  std::vector<std::size_t> added;
+  std::vector<std::size_t> removed;
+  {
+    const std::lock_guard lock(members_mutex_);
+    added.swap(added_);
+    removed.swap(removed_);
+  }
+  const auto note = [](const Result<void>& noted) {
+    // The others say it again at the next start.
+    if (!noted) spdlog::error("which replicas this node has: {}", noted.error().message);
+  };
+  if (!added.empty()) note(own_->note_added(added));
+  if (!removed.empty()) note(own_->note_removed(removed));
 }
 
 /// Which nodes it knows at its start. One that was added at another address than the settings name
@@ -227,7 +299,8 @@ void Replicas::note_hosts(const std::vector<node::Peer>& named) {
 void Replicas::note_members(const raft::Membership& membership) {
   const std::lock_guard lock(members_mutex_);
   for (const raft::Member& member : membership.members) {
-    if (known_.insert(member.id).second) unknown_.push_back({member.id, member.address});
+    const raft::NodeId node = node_of(member.id);
+    if (known_.insert(node).second) unknown_.push_back({node, member.address});
   }
 }
 
@@ -272,10 +345,35 @@ Result<void> Replicas::add_host(const node::Peer& host) {
 }
 
 /// Any thread.
-void Replicas::group_failed(std::size_t number, Error error, Failure& failure) {
-  if (error.code != ErrorCode::removed) return failure.set(std::move(error));
-  if (auto end = removals_.note(number, std::move(error))) return failure.set(std::move(*end));
+void Replicas::group_failed(std::size_t number, Error error) {
+  if (error.code != ErrorCode::removed) return failure_.set(std::move(error));
+  {
+    const std::lock_guard lock(members_mutex_);
+    removed_.push_back(number);
+  }
+  auto end = removals_.note(number, std::move(error));
+  if (end && !removals_.of_all()) {
+    // One that was away learns of all its removals now, and has to know them at its next start.
+    const std::lock_guard lock(members_mutex_);
+    if (state_ != nullptr) state_->draining = true;
+    end_ = std::move(*end);
+    end_at_ = coarse_now() + kRemovalsTake;
+    spdlog::info("group 1: this node was removed from it; it serves nothing any more, and ends");
+    return;
+  }
+  if (end) return failure_.set(std::move(*end));
   spdlog::info("group {}: this node was removed from it", number);
+}
+
+/// It serves nothing any more.
+void Replicas::end_in_time() {
+  std::optional<Error> end;
+  {
+    const std::lock_guard lock(members_mutex_);
+    if (!end_ || coarse_now() < end_at_) return;
+    end.swap(end_);
+  }
+  failure_.set(std::move(*end));
 }
 
 void Replicas::drain(lease::Duration timeout, std::function<void(const Drained&)> done) {
@@ -288,7 +386,8 @@ void Replicas::drain(lease::Duration timeout, std::function<void(const Drained&)
   sum->missing = all_.size();
   sum->drained.groups = all_.size();
   for (std::size_t i = 0; i < all_.size(); ++i) {
-    const auto told = [sum, done, i, self = self_](const node::DrainResult& result) {
+    const raft::NodeId self = own_ ? own_->of(i + 1) : self_;
+    const auto told = [sum, done, i, self](const node::DrainResult& result) {
       {
         const std::lock_guard lock(sum->mutex);
         Drained& drained = sum->drained;
@@ -313,6 +412,7 @@ void Replicas::stop() {
   // The calls that it waits for have ended.
   mover_.reset();
   for (const auto& one : all_) one->service.stop();
+  note_own();
 }
 
 }  // namespace leasehold::server

@@ -12,10 +12,12 @@
 #include <leasehold/server/front/server_state.h>
 #include <leasehold/server/group_service.h>
 #include <leasehold/server/log_observer.h>
+#include <leasehold/server/own_replicas.h>
 #include <leasehold/server/removals.h>
 #include <leasehold/server/settings.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -75,30 +77,34 @@ class Replicas {
  private:
   /// Of a group, at an address that stays.
   struct One {
-    One(const ServeSettings& settings, std::size_t number, GroupService::Failed failed,
-        std::string prefix, LogObserver::Named named)
+    One(const ServeSettings& settings, std::size_t number, raft::NodeId replica,
+        GroupService::Failed failed, std::string prefix, LogObserver::Named named)
         : observer(std::move(prefix), std::move(named)),
-          service(settings, number, std::move(failed)) {}
+          service(settings, number, replica, std::move(failed)) {}
 
     LogObserver observer;
     GroupService service;
     node::Group* group = nullptr;
   };
 
-  Replicas(raft::NodeId self, std::string data_dir, std::size_t groups)
-      : self_(self), data_dir_(std::move(data_dir)), removals_(groups) {}
+  Replicas(raft::NodeId self, std::string data_dir, std::size_t groups, Failure& failure)
+      : self_(self), data_dir_(std::move(data_dir)), failure_(failure), removals_(groups) {}
   Result<void> open_alone(const ServeSettings& settings, const node::NodeOptions& options,
-                          const lease::Clock& clock, Failure& failure);
+                          const lease::Clock& clock);
   Result<void> open_many(const ServeSettings& settings, const node::NodeOptions& options,
-                         const lease::Clock& clock, Failure& failure);
+                         const lease::Clock& clock);
 
-  void group_failed(std::size_t number, Error error, Failure& failure);
+  void group_failed(std::size_t number, Error error);
+  void end_in_time();
   void note_hosts(const std::vector<node::Peer>& named);
   void note_members(const raft::Membership& membership);
   void meet_members();
+  Result<void> replace_removed();
+  void note_own();
 
   const raft::NodeId self_;
   const std::string data_dir_;
+  Failure& failure_;
   std::mutex hosts_mutex_;  ///< held while files are written
   /// Beside those of the settings. Under hosts_mutex_.
   std::vector<node::Peer> added_hosts_;
@@ -107,6 +113,13 @@ class Replicas {
   std::set<raft::NodeId> known_;
   /// Members of a group that it does not know. Under members_mutex_.
   std::vector<node::Peer> unknown_;
+  /// Groups that have added this node, or removed it. Under members_mutex_.
+  std::vector<std::size_t> added_, removed_;
+  std::optional<OwnReplicas> own_;  ///< of many groups
+  /// Why the process ends at that time: group 1 has removed this node. Under members_mutex_.
+  std::optional<Error> end_;
+  std::chrono::nanoseconds end_at_{0};  ///< of the coarse clock; under members_mutex_
+  ServerState* state_ = nullptr;        ///< under members_mutex_
   Removals removals_;
   std::vector<std::unique_ptr<One>> all_;
   LogObserver of_host_;

@@ -220,8 +220,9 @@ int watch(Replicas& replicas, const ServedGroups& groups, Credentials& credentia
           ServerState& state, const Failure& failure) {
   node::Group& home = replicas.home();
   const sigset_t signals = awaited_signals();
-  StartWatch start(home, replicas.leader_known(),
-                   [](const std::string& text) { spdlog::info("{}", text); });
+  StartWatch start(
+      home, replicas.leader_known(), [](const std::string& text) { spdlog::info("{}", text); },
+      groups.many());
   for (;;) {
     const int signal = sigtimedwait(&signals, nullptr, &kWatchInterval);
     if (signal == SIGHUP) {

@@ -1,3 +1,4 @@
+#include <leasehold/server/front/replica_number.h>
 #include <leasehold/server/start_watch.h>
 
 #include <fmt/format.h>
@@ -39,13 +40,14 @@ std::string listed(const std::vector<std::string>& names) {
 
 }  // namespace
 
-std::string waiting_text(const node::NodeStatus& status) {
+std::string waiting_text(const node::NodeStatus& status, bool many_groups) {
   const std::string problem = status.problem.empty() ? "" : ". The last refusal: " + status.problem;
   if (status.joining) {
     return fmt::format(
         "waiting to be added to the group; on any machine: leasehold member add "
         "{}={}{} --servers CLIENT-ADDRESSES-OF-MEMBERS{}",
-        status.id.value(), status.address, status.witness ? " --witness" : "", problem);
+        (many_groups ? node_of(status.id) : status.id).value(), status.address,
+        status.witness ? " --witness" : "", problem);
   }
   if (!status.formed) {
     std::vector<std::string> missing;
@@ -99,8 +101,12 @@ struct StartWatch::Said {
   }
 };
 
-StartWatch::StartWatch(node::Group& node, const std::atomic<bool>& leader_known, Say say)
-    : node_(node), leader_known_(leader_known), said_(std::make_shared<Said>()) {
+StartWatch::StartWatch(node::Group& node, const std::atomic<bool>& leader_known, Say say,
+                       bool many_groups)
+    : node_(node),
+      leader_known_(leader_known),
+      many_groups_(many_groups),
+      said_(std::make_shared<Said>()) {
   said_->out = std::move(say);
 }
 StartWatch::~StartWatch() = default;
@@ -113,9 +119,9 @@ void StartWatch::look() {
   }
   if (!std::exchange(without_, true)) without_since_ = now;
   const bool electing = now - without_since_ < kElectionPatience;
-  node_.status([said = said_, electing](const node::NodeStatus& status) {
+  node_.status([said = said_, electing, many = many_groups_](const node::NodeStatus& status) {
     if (status.formed && electing) return;
-    said->say(waiting_text(status));
+    said->say(waiting_text(status, many));
   });
 }
 

@@ -23,7 +23,7 @@ namespace leasehold::server {
 namespace {
 
 struct ClusterNode {
-  raft::NodeId id;
+  raft::NodeId id;   ///< as a member of the group
   std::string name;  ///< 40 hexadecimal digits, as Redis has them
   std::string host;
   std::int64_t port = 0;
@@ -41,12 +41,13 @@ std::vector<ClusterNode> known_nodes(const node::NodeStatus& status, const Serve
   const raft::NodeId leader = status.leader != raft::kNobody ? status.leader : status.last_leader;
   std::vector<ClusterNode> nodes;
   for (const node::MemberStatus& member : status.members) {
-    const auto address = state.options.client_addresses.find(member.id);
+    const raft::NodeId number = state.options.node_of(member.id);
+    const auto address = state.options.client_addresses.find(number);
     if (address == state.options.client_addresses.end()) continue;
     const std::size_t colon = address->second.rfind(':');
     ClusterNode node;
     node.id = member.id;
-    node.name = node_name(status.cluster_id, member.id);
+    node.name = node_name(status.cluster_id, number);
     node.host = address->second.substr(0, colon);
     node.port = parse_integer(std::string_view(address->second).substr(colon + 1)).value_or(0);
     if (node.port == 0 && member.id == status.id) node.port = state.port;
@@ -211,7 +212,7 @@ void format_info(const Layout& layout, Protocol, std::string& out) {
   std::uint64_t epoch = 0;
   for (const node::NodeStatus& status : groups) {
     epoch = std::max(epoch, status.term.value());
-    if (status.leader != raft::kNobody) leaders.insert(status.leader);
+    if (status.leader != raft::kNobody) leaders.insert(layout.state.options.node_of(status.leader));
   }
   for (std::uint32_t slot = 0; slot < kv::kSlots; ++slot) {
     if (groups[layout.groups.number_of_slot(slot)].leader != raft::kNobody) ++led;
@@ -277,10 +278,10 @@ void run_role(Session& session, const Arguments&, std::string&) {
 }
 
 void run_cluster_myid(Session& session, const Arguments&, std::string&) {
-  with_cluster(session,
-               [](const node::NodeStatus& status, const ServerState&, Protocol, std::string& out) {
-                 append_bulk(out, node_name(status.cluster_id, status.id));
-               });
+  with_cluster(session, [](const node::NodeStatus& status, const ServerState& state, Protocol,
+                           std::string& out) {
+    append_bulk(out, node_name(status.cluster_id, state.options.node_of(status.id)));
+  });
 }
 
 void run_cluster_keyslot(Session&, const Arguments& args, std::string& out) {

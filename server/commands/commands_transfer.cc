@@ -15,8 +15,9 @@ namespace {
 /// "node 2 leads, at 10.0.0.2:7201".
 std::string who_leads(raft::NodeId leader, const ServerOptions& options) {
   if (leader == raft::kNobody) return "no leader is known";
-  std::string out = fmt::format("node {} leads", leader.value());
-  const auto address = options.client_addresses.find(leader);
+  const raft::NodeId node = options.node_of(leader);
+  std::string out = fmt::format("node {} leads", node.value());
+  const auto address = options.client_addresses.find(node);
   if (address != options.client_addresses.end()) out += ", at " + address->second;
   return out;
 }

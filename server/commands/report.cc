@@ -118,7 +118,7 @@ void server_section(Lines& lines, const node::NodeStatus& status, const ServerSt
   lines.add("redis_mode", "standalone");
   lines.add("process_id", static_cast<std::uint64_t>(getpid()));
   lines.add("tcp_port", state.port);
-  lines.add("node_id", status.id.value());
+  lines.add("node_id", state.options.node_of(status.id).value());
   lines.add("uptime_in_seconds", static_cast<std::uint64_t>(uptime_seconds(state)));
   lines.add("io_threads", state.options.io_threads);
 }
@@ -179,11 +179,11 @@ std::uint64_t peer_connections(const node::NodeStatus& status, std::string_view 
   return count;
 }
 
-void replication_section(Lines& lines, const node::NodeStatus& status) {
+void replication_section(Lines& lines, const node::NodeStatus& status, const ServerState& state) {
   lines.section("Replication");
   lines.add("role", role_name(status.role));
   lines.add("term", status.term.value());
-  lines.add("leader", status.leader.value());
+  lines.add("leader", state.options.node_of(status.leader).value());
   lines.add("commit_index", status.commit.value());
   lines.add("applied_index", status.applied.value());
   lines.add("last_index", status.last.value());
@@ -292,7 +292,7 @@ nlohmann::ordered_json state_json(const StateHealth& health) {
 }
 
 nlohmann::ordered_json groups_json(const std::vector<node::NodeStatus>& statuses,
-                                   std::size_t selected) {
+                                   std::size_t selected, raft::NodeId node) {
   std::size_t led = 0;
   std::size_t leased = 0;
   std::size_t without_leader = 0;
@@ -301,11 +301,9 @@ nlohmann::ordered_json groups_json(const std::vector<node::NodeStatus>& statuses
     leased += status.lease_left > lease::Duration(0) ? 1 : 0;
     without_leader += status.leader == raft::kNobody ? 1 : 0;
   }
-  return {{"number", selected + 1},
-          {"count", statuses.size()},
-          {"led", led},
-          {"leased", leased},
-          {"without_leader", without_leader}};
+  return {{"number", selected + 1}, {"count", statuses.size()},
+          {"node", node.value()},   {"led", led},
+          {"leased", leased},       {"without_leader", without_leader}};
 }
 
 nlohmann::ordered_json driver_json(const node::NodeStatus& status) {
@@ -369,7 +367,7 @@ std::string info_text(const std::vector<std::string>& names, const node::NodeSta
   if (wanted("memory")) memory_section(lines, state);
   if (wanted("persistence")) persistence_section(lines);
   if (wanted("stats")) stats_section(lines, state);
-  if (wanted("replication")) replication_section(lines, status);
+  if (wanted("replication")) replication_section(lines, status, state);
   if (wanted("leasehold")) leasehold_section(lines, status, state);
   if (wanted("state")) state_section(lines, group.health);
   if (wanted("watches")) watches_section(lines, state, store.events().figures());
@@ -491,7 +489,9 @@ std::string status_json(const std::vector<node::NodeStatus>& statuses, const Ser
       {"watches", watches_json(state, store.events().figures())},
       {"node", driver_json(status)},
   };
-  if (groups.many()) out["groups"] = groups_json(statuses, selected);
+  if (groups.many()) {
+    out["groups"] = groups_json(statuses, selected, state.options.node_of(status.id));
+  }
   return text_of(out);
 }
 

@@ -9,6 +9,7 @@
 #include <leasehold/server/front/command_spec.h>
 #include <leasehold/server/front/counters.h>
 #include <leasehold/server/front/read_policy.h>
+#include <leasehold/server/front/replica_number.h>
 #include <leasehold/server/front/scan_cursors.h>
 #include <leasehold/server/front/script_cache.h>
 #include <leasehold/server/front/slow_log.h>
@@ -58,6 +59,8 @@ struct ServerOptions {
   std::string advertise;  ///< this node's client address, as status shows it
   /// Client addresses of the nodes, as far as they are known, for CLUSTER and ROLE.
   std::map<raft::NodeId, std::string> client_addresses;
+  /// This node has many groups: then members have the numbers of replicas (replica_number.h).
+  bool many_groups = false;
   /// Name of the group: users in certificates are of it.
   std::string cluster = "default";
   /// How clients connect. Its context is read by serve(), and again with reload().
@@ -73,6 +76,11 @@ struct ServerOptions {
   std::function<void(const std::string&)> notice;
   /// What CONFIG GET shows, name and value.
   std::vector<std::pair<std::string, std::string>> config;
+
+  /// Of a member of a group.
+  raft::NodeId node_of(raft::NodeId member) const {
+    return many_groups ? server::node_of(member) : member;
+  }
 };
 
 /// Which connections CLIENT LIST or CLIENT KILL mean; what is not set means any.

@@ -65,11 +65,13 @@ TEST(Removals, ANodeThatHasLeftTheGroupOfTheUsersServesNoOtherOne) {
   ASSERT_TRUE(end);
   EXPECT_EQ(end->code, ErrorCode::removed);
   EXPECT_THAT(end->message, HasSubstr("group 1 has the users"));
+  EXPECT_FALSE(first_to_go.of_all());
 
   Removals last_to_go(3);
   EXPECT_FALSE(last_to_go.note(3, removed));
   EXPECT_FALSE(last_to_go.note(2, removed));
   const auto all = last_to_go.note(1, removed);
+  EXPECT_TRUE(last_to_go.of_all());
   ASSERT_TRUE(all) << "a node is removed when it has been removed from all its groups";
   EXPECT_EQ(all->message, removed.message);
 }

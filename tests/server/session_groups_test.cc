@@ -450,7 +450,28 @@ TEST_F(ClusterOfGroups, TheStatusCountsWhatThisNodeLeads) {
   node_.end_status(status_of_group(1));
   EXPECT_THAT(
       pump(),
-      HasSubstr(R"("groups":{"number":1,"count":2,"led":1,"leased":1,"without_leader":1})"));
+      HasSubstr(
+          R"("groups":{"number":1,"count":2,"node":1,"led":1,"leased":1,"without_leader":1})"));
+}
+
+// A node that was added to a group again has another number there, and is the same node.
+TEST_F(ClusterOfGroups, ALaterReplicaIsThatOfItsNode) {
+  state_.options.many_groups = true;
+  node::NodeStatus status = status_of_group(2);
+  status.leader = status.last_leader = status.members[1].id = raft::NodeId(10'002);
+  const auto ask_again = [&](const std::string& what) {
+    EXPECT_EQ(send({"CLUSTER", what}), "");
+    second_.end_status(status);
+    node_.end_status(status_of_group(1));
+    return pump();
+  };
+  EXPECT_EQ(ask_again("NODES"), ask("NODES", 1, 2));
+  EXPECT_THAT(ask_again("SLOTS"), HasSubstr("*4\r\n:8192\r\n:16383\r\n*4\r\n$1\r\nb\r\n"));
+  EXPECT_EQ(send({"LEASEHOLD", "STATUS"}), "");
+  status.id = raft::NodeId(10'001);
+  node_.end_status(status);
+  second_.end_status(status);
+  EXPECT_THAT(pump(), AllOf(HasSubstr(R"("id":10001,)"), HasSubstr(R"("count":2,"node":1,)")));
 }
 
 TEST_F(ClusterOfGroups, AConnectionAsksAllGroupsOnceAtATime) {

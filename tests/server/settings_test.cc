@@ -67,6 +67,13 @@ TEST(Settings, ManyGroupsNeedTheNodesByTheirNumbers) {
   ASSERT_TRUE(settings.ok());
   EXPECT_EQ(settings.value().join_hosts.size(), 2U);
   EXPECT_EQ(settings.value().node.join, (std::vector<std::string>{"a:1", "b:2"}));
+  EXPECT_TRUE(settings.value().server.many_groups);
+  joins["join"] = "1=a:1,10000=b:2";
+  EXPECT_THAT(refusal(joins), HasSubstr("a number below 10000, and 10000 is not"));
+  joins["join"] = "1=a:1,2=b:2";
+  joins["id"] = "10004";
+  EXPECT_THAT(refusal(joins), HasSubstr("a number below 10000, and 10004 is not"));
+  joins["id"] = "4";
   joins["witness"] = "on";
   EXPECT_THAT(refusal(joins), HasSubstr("a witness has one group"));
 }
