@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import time
 
@@ -117,6 +118,14 @@ class Pool:
 
     def kill(self, number):
         self.hosts.pop(number).kill()
+
+    def shift_beats(self, random, heartbeat_s):
+        """Stops each host for a part of a heartbeat: its beats leave at other times then, beside those of the others.
+        How often a host wakes up depends on that."""
+        for pid in self.pids():
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(random.uniform(0, heartbeat_s))
+            os.kill(pid, signal.SIGCONT)
 
     def break_link(self, one, other):
         """What is on its way waits until mend_link()."""

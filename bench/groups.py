@@ -14,6 +14,7 @@ import shutil
 import sys
 import tempfile
 import time
+from random import Random
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
 import results  # noqa: E402  pylint: disable=wrong-import-position
@@ -57,29 +58,33 @@ class Run:
 
     def at_rest(self, pools):
         """What a host pays for groups that nobody uses. `pools`: by the number of groups; they rest at the same time,
-        so that what else the machine does concerns all of them alike."""
+        so that what else the machine does concerns all of them alike. Each window has other distances between the
+        beats of the hosts."""
+        random = Random(1)
         time.sleep(self.options.settle_s)  # the last have changed their leader
-        sent = {pool: 0 for pool, _ in pools.values()}
-        passed = 0.0
+        # A status looks at all groups, and leaves the caches full of them: it is asked for outside of the windows.
+        messages = {pool: sum_of(pool.ask("status"), "messages") for pool, _ in pools.values()}
+        began = time.monotonic()
         for window in range(self.options.windows):
-            # A status looks at all groups: it is asked for outside of the window.
-            messages = {pool: sum_of(pool.ask("status"), "messages") for pool in sent}
-            before = {pool: c.cpu_ns(pool.pids()) for pool in sent}
-            began = time.monotonic()
+            for pool in messages:
+                pool.shift_beats(random, HEARTBEAT_S)
+            time.sleep(5 * HEARTBEAT_S)
+            before = {pool: c.cpu_ns(pool.pids()) for pool in messages}
+            window_began = time.monotonic()
             time.sleep(self.options.rest_s)
-            seconds = time.monotonic() - began
-            passed += seconds
-            cpu = {pool: c.cpu_ns(pool.pids()) - before[pool] for pool in sent}
+            seconds = time.monotonic() - window_began
             for pool, found in pools.values():
-                found["cpu"].blocks.append(Histogram([(cpu[pool] / seconds / len(HOSTS), 1)]))
-                sent[pool] += sum_of(pool.ask("status"), "messages") - messages[pool]
+                cpu = (c.cpu_ns(pool.pids()) - before[pool]) / seconds / len(HOSTS)
+                found["cpu"].blocks.append(Histogram([(cpu, 1)]))
             say(f"  {window + 1:2}/{self.options.windows}  % of a core, a host: " + "  ".join(
                 f"{groups} group{'s' if groups > 1 else ''} {found['cpu'].blocks[-1].quantile(0.5) / 1e7:.3f}"
                 for groups, (_, found) in pools.items()))
+        passed = time.monotonic() - began
+        messages = {pool: sum_of(pool.ask("status"), "messages") - sent for pool, sent in messages.items()}
         for groups, (pool, found) in pools.items():
             prints = [footprint(pid) for pid in pool.pids()]
             found.update({name: max(one[name] for one in prints) for name in prints[0]})
-            found["messages"] = sent[pool] / passed / len(HOSTS)
+            found["messages"] = messages[pool] / passed / len(HOSTS)
             say(f"  {groups} group{'s' if groups > 1 else ''}: a host sends {found['messages']:.1f} messages a second, "
                 f"takes {found['bytes'] / 2**20:.1f} MiB, and has {found['threads']} threads, {found['files']} open "
                 f"files and {found['segments']} segments")
@@ -242,7 +247,7 @@ def parse():
         options.groups = min(options.groups, 60)
     options.counts = sorted({count for count in (1000, options.groups) if 1 < count <= options.groups})
     options.settle_s = 1.0 if options.quick else 10.0
-    options.rest_s, options.windows = (0.5, 3) if options.quick else (5.0, 12)
+    options.rest_s, options.windows = (0.5, 3) if options.quick else (3.0, 40)
     options.sweeps = 2 if options.quick else 20
     options.blocks, options.calls = (5, 100) if options.quick else (20, 1000)
     options.write_groups, options.clients = (6, 6) if options.quick else (64, 64)
