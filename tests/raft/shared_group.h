@@ -15,11 +15,13 @@ namespace leasehold::raft::test {
 /// One of the groups.
 class SharedGroup : public Group {
  public:
-  explicit SharedGroup(int size = 3, lease::Timing timing = exact(), std::uint64_t seed = 1)
-      : SharedGroup(std::make_shared<Processes>(size, timing), GroupId(1), size, timing, seed) {}
+  explicit SharedGroup(int size = 3, lease::Timing timing = exact(), std::uint64_t seed = 1,
+                       const std::vector<int>& witnesses = {})
+      : SharedGroup(std::make_shared<Processes>(size, timing), GroupId(1), size, timing, seed,
+                    witnesses) {}
   SharedGroup(std::shared_ptr<Processes> processes, GroupId id, int size, lease::Timing timing,
-              std::uint64_t seed)
-      : Group(size, timing, seed),
+              std::uint64_t seed, const std::vector<int>& witnesses = {})
+      : Group(size, timing, seed, Duration(0), witnesses),
         processes_(std::move(processes)),
         id_(id),
         size_(size),

@@ -1,0 +1,164 @@
+// Groups that share promises, while their members change, lag or keep no state.
+#include "rest_group.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <variant>
+#include <vector>
+
+namespace leasehold::raft::test {
+namespace {
+
+constexpr Duration kD = kLease;
+
+NodeId id_of(int id) {
+  return NodeId(static_cast<std::uint64_t>(id));
+}
+
+void go_on(SharedGroup& group, int leader, Duration span, const std::vector<int>& without = {}) {
+  for (Duration at{0}; at < span; at += exact().heartbeat) {
+    group.run(exact().heartbeat);
+    group.beat(leader, without);
+  }
+}
+
+WantedMembers voters_but(int size, int gone) {
+  WantedMembers wanted;
+  for (int id = 1; id <= size; ++id) {
+    if (id != gone) wanted.push_back(voter(static_cast<std::uint64_t>(id)));
+  }
+  return wanted;
+}
+
+bool made(const Answer& answer) {
+  return std::holds_alternative<LogId>(answer);
+}
+
+// What it had promised as a member before says nothing of the member that it is now, although its
+// process has acknowledged every beat.
+TEST(SharedMembers, OneThatIsAddedAgainCountsOnceItHasBound) {
+  SharedGroup group;
+  const int leader = group.bound_leader();
+  const int again = group.others(leader)[0];
+  const int other = group.others(leader)[1];
+  ASSERT_TRUE(made(group.change(leader, voters_but(3, again))));
+  go_on(group, leader, 4 * kD);
+  ASSERT_FALSE(group.core(leader).progress().contains(id_of(again)));
+
+  // It hears nothing of the group from here on, and the one that votes is gone.
+  group.filter = [&](const Envelope& e) { return e.to != id_of(again) && e.from != id_of(again); };
+  const auto number = static_cast<std::uint64_t>(again);
+  ASSERT_TRUE(made(group.change(leader, with(voters_but(3, again), learner(number)))));
+  go_on(group, leader, ms(500));
+  EXPECT_FALSE(group.core(leader).progress().at(id_of(again)).bound);
+  EXPECT_FALSE(group.core(leader).at_rest());
+
+  group.filter = [](const Envelope&) { return true; };
+  go_on(group, leader, 2 * kD);
+  EXPECT_TRUE(group.core(leader).progress().at(id_of(again)).bound);
+  ASSERT_TRUE(made(group.change(leader, voters({1, 2, 3}))));
+  go_on(group, leader, 2 * kD);
+  // Now the lease may rest on it alone.
+  group.silence();
+  group.beats(leader, 3 * kD, {other});
+  EXPECT_EQ(group.core(leader).lease_end(), group.now().holder + kD);
+}
+
+// A vote of a member that is not bound at this epoch, or not at all, would else be void.
+TEST(SharedMembers, OneThatWasAddedAgainAndNeverBoundMakesNoLease) {
+  SharedGroup group;
+  const int leader = group.bound_leader();
+  const int again = group.others(leader)[0];
+  const int other = group.others(leader)[1];
+  ASSERT_TRUE(made(group.change(leader, voters_but(3, again))));
+  go_on(group, leader, 4 * kD);
+  const auto number = static_cast<std::uint64_t>(again);
+  // Its answers arrive, but none says that it is bound.
+  group.filter = [&](const Envelope& e) {
+    const auto* reply = std::get_if<AppendReply>(&e.message);
+    return reply == nullptr || e.from != id_of(again) || !reply->bound;
+  };
+  ASSERT_TRUE(made(group.change(leader, with(voters_but(3, again), learner(number)))));
+  go_on(group, leader, 2 * kD);
+  EXPECT_FALSE(group.core(leader).progress().at(id_of(again)).bound);
+  group.silence();
+  group.beats(leader, 3 * kD, {other});
+  EXPECT_LE(group.core(leader).lease_end(), group.now().holder);
+}
+
+// Chunks ask for nothing: it is bound when it has the log behind its snapshot.
+TEST(SharedMembers, OneThatGetsASnapshotIsBoundBehindIt) {
+  SharedGroup group;
+  const int leader = group.bound_leader();
+  const int behind = group.others(leader)[0];
+  const int other = group.others(leader)[1];
+  group.isolate(behind);
+  for (int i = 0; i < 5; ++i) group.propose(leader, "value");
+  group.settle();
+  // The promise that it gave before is over.
+  go_on(group, leader, 3 * kD, {behind});
+  group.cut_log(leader, group.core(leader).commit_index());
+  group.heal();
+  // Appends do not reach it: chunks do.
+  group.filter = [&](const Envelope& e) {
+    return e.to != id_of(behind) || !std::holds_alternative<AppendRequest>(e.message) ||
+           group.core(leader).progress().at(id_of(behind)).state != ProgressState::snapshot;
+  };
+  go_on(group, leader, 2 * kD);
+  group.filter = [](const Envelope&) { return true; };
+  go_on(group, leader, 3 * kD);
+  EXPECT_EQ(group.replica(behind).machine, group.replica(leader).machine);
+  EXPECT_TRUE(group.core(leader).at_rest());
+  group.silence();
+  group.beats(leader, 3 * kD, {other});
+  EXPECT_EQ(group.core(leader).lease_end(), group.now().holder + kD);
+}
+
+TEST(SharedMembers, AWitnessIsBoundAsAnyVoter) {
+  SharedGroup group(3, exact(), 1, {3});
+  const int leader = group.bound_leader();
+  ASSERT_NE(leader, 3);
+  go_on(group, leader, kD);
+  EXPECT_TRUE(group.core(leader).at_rest());
+  group.silence();
+  group.beats(leader, 3 * kD, {3 - leader});
+  EXPECT_EQ(group.core(leader).lease_end(), group.now().holder + kD);
+  // Its vote would end that, and is refused.
+  EXPECT_FALSE(group.votes(3, 3 - leader, 9));
+}
+
+// It leads to transfer, and what acknowledges its beats is no lease of a group.
+TEST(SharedMembers, AWitnessThatLeadsHoldsNoLeaseByBeats) {
+  SharedGroup group(3, exact(), 1, {3});
+  const int leader = group.bound_leader();
+  group.propose(leader, "value");
+  group.settle();
+  const int other = 3 - leader;
+  // Only the witness has the newest entry.
+  group.isolate(other);
+  group.propose(leader, "newest");
+  group.settle();
+  group.crash(leader);
+  group.heal();
+  group.filter = [&](const Envelope& e) {
+    return e.to != id_of(other) || !std::holds_alternative<AppendRequest>(e.message);
+  };
+  group.jump(4 * kD);
+  for (int i = 0; i < 40 && group.core(3).role() != Role::leader; ++i) {
+    group.jump(ms(100));
+    group.tick(3);
+    group.settle();
+  }
+  ASSERT_EQ(group.core(3).role(), Role::leader);
+  for (int i = 0; i < 10; ++i) {
+    group.jump(exact().heartbeat);
+    group.beat(3);
+    group.tick(3);
+    EXPECT_EQ(group.core(3).lease_end(), HolderInstant::earliest());
+    EXPECT_EQ(group.core(3).lease_class(), kNoClass);
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::raft::test
