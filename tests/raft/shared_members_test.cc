@@ -87,32 +87,36 @@ TEST(SharedMembers, OneThatWasAddedAgainAndNeverBoundMakesNoLease) {
   EXPECT_LE(group.core(leader).lease_end(), group.now().holder);
 }
 
-// Chunks ask for nothing: it is bound when it has the log behind its snapshot.
-TEST(SharedMembers, OneThatGetsASnapshotIsBoundBehindIt) {
+// Its promise is bound by the first heartbeat that it answers, whatever it lacks: the lease may
+// rest on it, and the group does not rest before it has everything.
+TEST(SharedMembers, OneThatNeedsASnapshotIsBoundAndKeepsTheGroupAwake) {
   SharedGroup group;
+  group.sends_snapshots = false;
   const int leader = group.bound_leader();
   const int behind = group.others(leader)[0];
   const int other = group.others(leader)[1];
   group.isolate(behind);
   for (int i = 0; i < 5; ++i) group.propose(leader, "value");
   group.settle();
-  // The promise that it gave before is over.
-  go_on(group, leader, 3 * kD, {behind});
+  go_on(group, leader, 4 * kD, {behind});  // its promise is over
   group.cut_log(leader, group.core(leader).commit_index());
   group.heal();
-  // Appends do not reach it: chunks do.
-  group.filter = [&](const Envelope& e) {
-    return e.to != id_of(behind) || !std::holds_alternative<AppendRequest>(e.message) ||
-           group.core(leader).progress().at(id_of(behind)).state != ProgressState::snapshot;
-  };
-  go_on(group, leader, 2 * kD);
-  group.filter = [](const Envelope&) { return true; };
-  go_on(group, leader, 3 * kD);
+  go_on(group, leader, kD);
+  const Progress& progress = group.core(leader).progress().at(id_of(behind));
+  ASSERT_EQ(progress.state, ProgressState::snapshot);
+  EXPECT_TRUE(progress.bound);
+  EXPECT_FALSE(group.core(leader).at_rest());
+  group.cut(leader, other);
+  go_on(group, leader, 4 * kD, {other});
+  EXPECT_EQ(group.core(leader).role(), Role::leader);
+  EXPECT_GT(group.core(leader).lease_end(), group.now().holder);
+
+  group.heal();
+  group.sends_snapshots = true;
+  group.send_snapshot(leader, group.replica(leader).intents.back());
+  go_on(group, leader, 4 * kD);
   EXPECT_EQ(group.replica(behind).machine, group.replica(leader).machine);
   EXPECT_TRUE(group.core(leader).at_rest());
-  group.silence();
-  group.beats(leader, 3 * kD, {other});
-  EXPECT_EQ(group.core(leader).lease_end(), group.now().holder + kD);
 }
 
 TEST(SharedMembers, AWitnessIsBoundAsAnyVoter) {
