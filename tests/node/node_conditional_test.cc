@@ -135,14 +135,17 @@ TEST_F(NodeConditionalTest, TheMembershipIsJudgedWhenTheChangeIsMade) {
   start_all();
   const std::uint64_t leader = await_leader();
   const raft::MembershipId seen = replica(leader).status().membership_id;
-  OlderPeer waiting(raft::NodeId(4), raft::Uuid{4, 4}, spare_port(), wire::VersionRange{});
+  OlderPeer asked(raft::NodeId(4), raft::Uuid{4, 4}, spare_port(), wire::VersionRange{},
+                  OlderPeer::Manner::waits);
   auto answer = std::make_shared<std::promise<MembersResult>>();
   CallOptions options = kLong;
   options.expected_membership = seen;
   Node& node = *replica(leader).node;
   node.change_members({{What::add, raft::NodeId(4), spare_address_}}, options,
                       [answer](MembersResult result) { answer->set_value(std::move(result)); });
-  node.change_members({{What::demote, raft::NodeId(leader % 3 + 1)}}, kLong, [](MembersResult) {});
+  ASSERT_EQ(change(leader, {{What::demote, raft::NodeId(leader % 3 + 1)}}).status,
+            replica::GroupCallStatus::done);
+  asked.answer();
   EXPECT_EQ(answer->get_future().get().refused.obstacle, ChangeObstacle::membership_changed);
 }
 

@@ -6,8 +6,10 @@
 #include <leasehold/wire/hello.h>
 
 #include <array>
+#include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
+#include <asio/post.hpp>
 #include <asio/write.hpp>
 #include <cstdint>
 #include <list>
@@ -21,21 +23,30 @@ namespace leasehold::node {
 
 class OlderPeer {
  public:
-  OlderPeer(raft::NodeId id, raft::Uuid uuid, std::uint16_t port, wire::VersionRange versions)
+  enum class Manner : std::uint8_t {
+    answers,
+    waits,  ///< for answer(); until then it is reached, and says nothing
+  };
+  OlderPeer(raft::NodeId id, raft::Uuid uuid, std::uint16_t port, wire::VersionRange versions,
+            Manner manner = Manner::answers)
       : id_(id),
         uuid_(uuid),
         versions_(versions),
+        work_(io_.get_executor()),
         acceptor_(io_, asio::ip::tcp::endpoint(asio::ip::address_v4::loopback(), port)),
-        thread_([this] {
-          accept();
-          io_.run();
-        }) {}
+        thread_([this] { io_.run(); }) {
+    if (manner == Manner::answers) answer();
+  }
   ~OlderPeer() {
     io_.stop();
     thread_.join();
   }
   OlderPeer(const OlderPeer&) = delete;
   OlderPeer& operator=(const OlderPeer&) = delete;
+
+  void answer() {
+    asio::post(io_, [this] { accept(); });
+  }
 
  private:
   struct Connection {
@@ -90,6 +101,7 @@ class OlderPeer {
   raft::Uuid uuid_;
   wire::VersionRange versions_;
   asio::io_context io_;
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
   asio::ip::tcp::acceptor acceptor_;
   std::list<std::shared_ptr<Connection>> connections_;
   std::thread thread_;
