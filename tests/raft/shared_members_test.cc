@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -65,7 +65,7 @@ TEST(SharedMembers, OneThatIsAddedAgainCountsOnceItHasBound) {
   EXPECT_EQ(group.core(leader).lease_end(), group.now().holder + kD);
 }
 
-// A vote of a member that is not bound at this epoch, or not at all, would else be void.
+// It votes, has the whole log, and its process acknowledges every beat.
 TEST(SharedMembers, OneThatWasAddedAgainAndNeverBoundMakesNoLease) {
   SharedGroup group;
   const int leader = group.bound_leader();
@@ -73,14 +73,31 @@ TEST(SharedMembers, OneThatWasAddedAgainAndNeverBoundMakesNoLease) {
   const int other = group.others(leader)[1];
   ASSERT_TRUE(made(group.change(leader, voters_but(3, again))));
   go_on(group, leader, 4 * kD);
-  const auto number = static_cast<std::uint64_t>(again);
-  // Its answers arrive, but none says that it is bound.
+  // None of its answers says that it is bound.
+  std::vector<AppendReply> unbound;
   group.filter = [&](const Envelope& e) {
     const auto* reply = std::get_if<AppendReply>(&e.message);
-    return reply == nullptr || e.from != id_of(again) || !reply->bound;
+    if (reply == nullptr || e.from != id_of(again) || !reply->bound) return true;
+    unbound.push_back(*reply);
+    unbound.back().bound.reset();
+    return false;
   };
+  const auto go_on_unbound = [&](Duration span) {
+    for (Duration at{0}; at < span; at += exact().heartbeat) {
+      go_on(group, leader, exact().heartbeat);
+      while (!unbound.empty()) {
+        for (const AppendReply& reply : std::exchange(unbound, {}))
+          group.step(again, leader, reply);
+        group.settle();
+      }
+    }
+  };
+  const auto number = static_cast<std::uint64_t>(again);
   ASSERT_TRUE(made(group.change(leader, with(voters_but(3, again), learner(number)))));
-  go_on(group, leader, 2 * kD);
+  go_on_unbound(2 * kD);
+  ASSERT_TRUE(made(group.change(leader, voters({1, 2, 3}))));
+  go_on_unbound(2 * kD);
+  ASSERT_TRUE(group.core(leader).membership().is_voter(id_of(again)));
   EXPECT_FALSE(group.core(leader).progress().at(id_of(again)).bound);
   group.silence();
   group.beats(leader, 3 * kD, {other});
