@@ -10,8 +10,6 @@
 namespace leasehold::raft::test {
 namespace {
 
-constexpr Duration kD = kLease;
-
 NodeId id_of(int id) {
   return NodeId(static_cast<std::uint64_t>(id));
 }
@@ -43,7 +41,7 @@ TEST(SharedMembers, OneThatIsAddedAgainCountsOnceItHasBound) {
   const int again = group.others(leader)[0];
   const int other = group.others(leader)[1];
   ASSERT_TRUE(made(group.change(leader, voters_but(3, again))));
-  go_on(group, leader, 4 * kD);
+  go_on(group, leader, 4 * kLease);
   ASSERT_FALSE(group.core(leader).progress().contains(id_of(again)));
 
   // It hears nothing of the group from here on, and the one that votes is gone.
@@ -55,14 +53,14 @@ TEST(SharedMembers, OneThatIsAddedAgainCountsOnceItHasBound) {
   EXPECT_FALSE(group.core(leader).at_rest());
 
   group.filter = [](const Envelope&) { return true; };
-  go_on(group, leader, 2 * kD);
+  go_on(group, leader, 2 * kLease);
   EXPECT_TRUE(group.core(leader).progress().at(id_of(again)).bound);
   ASSERT_TRUE(made(group.change(leader, voters({1, 2, 3}))));
-  go_on(group, leader, 2 * kD);
+  go_on(group, leader, 2 * kLease);
   // Now the lease may rest on it alone.
   group.silence();
-  group.beats(leader, 3 * kD, {other});
-  EXPECT_EQ(group.core(leader).lease_end(), group.now().holder + kD);
+  group.beats(leader, 3 * kLease, {other});
+  EXPECT_EQ(group.core(leader).lease_end(), group.now().holder + kLease);
 }
 
 // It votes, has the whole log, and its process acknowledges every beat.
@@ -72,7 +70,7 @@ TEST(SharedMembers, OneThatWasAddedAgainAndNeverBoundMakesNoLease) {
   const int again = group.others(leader)[0];
   const int other = group.others(leader)[1];
   ASSERT_TRUE(made(group.change(leader, voters_but(3, again))));
-  go_on(group, leader, 4 * kD);
+  go_on(group, leader, 4 * kLease);
   // None of its answers says that it is bound.
   std::vector<AppendReply> unbound;
   group.filter = [&](const Envelope& e) {
@@ -94,13 +92,13 @@ TEST(SharedMembers, OneThatWasAddedAgainAndNeverBoundMakesNoLease) {
   };
   const auto number = static_cast<std::uint64_t>(again);
   ASSERT_TRUE(made(group.change(leader, with(voters_but(3, again), learner(number)))));
-  go_on_unbound(2 * kD);
+  go_on_unbound(2 * kLease);
   ASSERT_TRUE(made(group.change(leader, voters({1, 2, 3}))));
-  go_on_unbound(2 * kD);
+  go_on_unbound(2 * kLease);
   ASSERT_TRUE(group.core(leader).membership().is_voter(id_of(again)));
   EXPECT_FALSE(group.core(leader).progress().at(id_of(again)).bound);
   group.silence();
-  group.beats(leader, 3 * kD, {other});
+  group.beats(leader, 3 * kLease, {other});
   EXPECT_LE(group.core(leader).lease_end(), group.now().holder);
 }
 
@@ -115,23 +113,23 @@ TEST(SharedMembers, OneThatNeedsASnapshotIsBoundAndKeepsTheGroupAwake) {
   group.isolate(behind);
   for (int i = 0; i < 5; ++i) group.propose(leader, "value");
   group.settle();
-  go_on(group, leader, 4 * kD, {behind});  // its promise is over
+  go_on(group, leader, 4 * kLease, {behind});  // its promise is over
   group.cut_log(leader, group.core(leader).commit_index());
   group.heal();
-  go_on(group, leader, kD);
+  go_on(group, leader, kLease);
   const Progress& progress = group.core(leader).progress().at(id_of(behind));
   ASSERT_EQ(progress.state, ProgressState::snapshot);
   EXPECT_TRUE(progress.bound);
   EXPECT_FALSE(group.core(leader).at_rest());
   group.cut(leader, other);
-  go_on(group, leader, 4 * kD, {other});
+  go_on(group, leader, 4 * kLease, {other});
   EXPECT_EQ(group.core(leader).role(), Role::leader);
   EXPECT_GT(group.core(leader).lease_end(), group.now().holder);
 
   group.heal();
   group.sends_snapshots = true;
   group.send_snapshot(leader, group.replica(leader).intents.back());
-  go_on(group, leader, 4 * kD);
+  go_on(group, leader, 4 * kLease);
   EXPECT_EQ(group.replica(behind).machine, group.replica(leader).machine);
   EXPECT_TRUE(group.core(leader).at_rest());
 }
@@ -140,11 +138,11 @@ TEST(SharedMembers, AWitnessIsBoundAsAnyVoter) {
   SharedGroup group(3, exact(), 1, {3});
   const int leader = group.bound_leader();
   ASSERT_NE(leader, 3);
-  go_on(group, leader, kD);
+  go_on(group, leader, kLease);
   EXPECT_TRUE(group.core(leader).at_rest());
   group.silence();
-  group.beats(leader, 3 * kD, {3 - leader});
-  EXPECT_EQ(group.core(leader).lease_end(), group.now().holder + kD);
+  group.beats(leader, 3 * kLease, {3 - leader});
+  EXPECT_EQ(group.core(leader).lease_end(), group.now().holder + kLease);
   // Its vote would end that, and is refused.
   EXPECT_FALSE(group.votes(3, 3 - leader, 9));
 }
@@ -165,7 +163,7 @@ TEST(SharedMembers, AWitnessThatLeadsHoldsNoLeaseByBeats) {
   group.filter = [&](const Envelope& e) {
     return e.to != id_of(other) || !std::holds_alternative<AppendRequest>(e.message);
   };
-  group.jump(4 * kD);
+  group.jump(4 * kLease);
   for (int i = 0; i < 40 && group.core(3).role() != Role::leader; ++i) {
     group.jump(ms(100));
     group.tick(3);
