@@ -75,16 +75,7 @@ void Core::Impl::wait_before_election() {
     return;
   }
   const std::int64_t timeout = timing().election_timeout.count();
-  if (options_.shared == nullptr) {
-    election_timeout_ = Duration(random_.between(timeout, 2 * timeout));
-  } else {
-    // When a process is silent thousands of groups wait at once: by chance alone many of them would
-    // have two voters that ask together.
-    const ElectionOrder order = election_order();
-    const std::int64_t part = timeout / std::max<std::int64_t>(order.voters, 1);
-    const std::int64_t from = timeout + order.before * part;
-    election_timeout_ = Duration(random_.between(from, from + part));
-  }
+  election_timeout_ = Duration(random_.between(timeout, 2 * timeout));
   // A node with a state machine, and with a clock that can hold a lease, campaigns first, and wins
   // unless it lacks a committed entry. Then the group needs this one.
   if (options_.witness || !can_hold()) election_timeout_ += timing().election_timeout;
