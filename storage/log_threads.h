@@ -50,7 +50,7 @@ class LogThreads {
 
   void persist(std::shared_ptr<const Pending> pending);
   /// Between the two the writer waits for more of what is given to persist(), up to a bound: a sync
-  /// costs the same for one batch as for many. One thread calls both.
+  /// costs the same for one batch as for many. One thread calls both; write_now() releases, too.
   void hold();
   void release();
   /// The same, and durable on return. Before start() too. Errors: io, invalid_argument.

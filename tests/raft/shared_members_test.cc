@@ -33,18 +33,28 @@ bool made(const Answer& answer) {
   return std::holds_alternative<LogId>(answer);
 }
 
+/// Of three members `again` was removed.
+struct WithoutOne {
+  WithoutOne() {
+    EXPECT_TRUE(made(group.change(leader, voters_but(3, again))));
+    go_on(group, leader, 4 * kLease);
+  }
+  SharedGroup group;
+  int leader = group.bound_leader();
+  int again = group.others(leader)[0];
+  int other = group.others(leader)[1];
+};
+
 // What it had promised as a member before says nothing of the member that it is now, although its
 // process has acknowledged every beat.
 TEST(SharedMembers, OneThatIsAddedAgainCountsOnceItHasBound) {
-  SharedGroup group;
-  const int leader = group.bound_leader();
-  const int again = group.others(leader)[0];
-  const int other = group.others(leader)[1];
-  ASSERT_TRUE(made(group.change(leader, voters_but(3, again))));
-  go_on(group, leader, 4 * kLease);
+  WithoutOne start;
+  SharedGroup& group = start.group;
+  const int leader = start.leader;
+  const int again = start.again;
   ASSERT_FALSE(group.core(leader).progress().contains(id_of(again)));
 
-  // It hears nothing of the group from here on, and the one that votes is gone.
+  // The group does not reach it; the beats of its process do.
   group.filter = [&](const Envelope& e) { return e.to != id_of(again) && e.from != id_of(again); };
   const auto number = static_cast<std::uint64_t>(again);
   ASSERT_TRUE(made(group.change(leader, with(voters_but(3, again), learner(number)))));
@@ -59,18 +69,16 @@ TEST(SharedMembers, OneThatIsAddedAgainCountsOnceItHasBound) {
   go_on(group, leader, 2 * kLease);
   // Now the lease may rest on it alone.
   group.silence();
-  group.beats(leader, 3 * kLease, {other});
+  group.beats(leader, 3 * kLease, {start.other});
   EXPECT_EQ(group.core(leader).lease_end(), group.now().holder + kLease);
 }
 
 // It votes, has the whole log, and its process acknowledges every beat.
 TEST(SharedMembers, OneThatWasAddedAgainAndNeverBoundMakesNoLease) {
-  SharedGroup group;
-  const int leader = group.bound_leader();
-  const int again = group.others(leader)[0];
-  const int other = group.others(leader)[1];
-  ASSERT_TRUE(made(group.change(leader, voters_but(3, again))));
-  go_on(group, leader, 4 * kLease);
+  WithoutOne start;
+  SharedGroup& group = start.group;
+  const int leader = start.leader;
+  const int again = start.again;
   // None of its answers says that it is bound.
   std::vector<AppendReply> unbound;
   group.filter = [&](const Envelope& e) {
@@ -98,7 +106,7 @@ TEST(SharedMembers, OneThatWasAddedAgainAndNeverBoundMakesNoLease) {
   ASSERT_TRUE(group.core(leader).membership().is_voter(id_of(again)));
   EXPECT_FALSE(group.core(leader).progress().at(id_of(again)).bound);
   group.silence();
-  group.beats(leader, 3 * kLease, {other});
+  group.beats(leader, 3 * kLease, {start.other});
   EXPECT_LE(group.core(leader).lease_end(), group.now().holder);
 }
 
