@@ -76,27 +76,35 @@ void Core::Impl::hasten_election() {
   wait_before_election();
 }
 
-// All that know of the death would ask for votes at the same moment, and each vote for itself. So
-// they go one after the other, by their place among the voters, and again in the same order; one
-// that this node has refused, before it knew, has had its turn. Of thousands of groups that had the
-// same leader each voter is the first in its share: else one does all the work, and the others ask
-// again for what it has not come to.
-Duration Core::Impl::pause_before_try() const {
+// Those that ask for votes at the same moment each vote for themselves. So the voters have an
+// order, by their numbers, without the one that led. Of thousands of groups that had the same
+// leader each voter is the first in its share: else one does all the work, and the others ask again
+// for what it has not come to.
+ElectionOrder Core::Impl::election_order() const {
   const Membership& membership = log_.membership();
   // The leader that has ended; or this node led, and has more of the log than most.
   const NodeId led = hard_state_.vote_committed ? hard_state_.voted_for : kNobody;
-  std::vector<NodeId> line;
+  std::vector<NodeId> voters;
   for (const Member& member : membership.members) {
-    if (membership.is_voter(member.id) && member.id != led) line.push_back(member.id);
+    if (membership.is_voter(member.id) && member.id != led) voters.push_back(member.id);
   }
-  if (options_.shared != nullptr && !line.empty()) {
-    const std::size_t share = share_of(options_.group) % line.size();
-    std::rotate(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(share), line.end());
+  if (options_.shared != nullptr && !voters.empty()) {
+    const std::size_t share = share_of(options_.group) % voters.size();
+    std::rotate(voters.begin(), voters.begin() + static_cast<std::ptrdiff_t>(share), voters.end());
   }
-  const auto voters = static_cast<std::int64_t>(line.size());
-  const auto own = std::find(line.begin(), line.end(), options_.id);
-  std::int64_t before = own != line.end() ? own - line.begin() : 0;
-  if (std::find(line.begin(), own, refused_) != own && before > 0) --before;
+  ElectionOrder order;
+  order.voters = static_cast<std::int64_t>(voters.size());
+  const auto own = std::find(voters.begin(), voters.end(), options_.id);
+  if (own != voters.end()) order.before = own - voters.begin();
+  order.refused_before = std::find(voters.begin(), own, refused_) != own;
+  return order;
+}
+
+// All that know of the death ask one after the other, and again in the same order; one that this
+// node has refused, before it knew, has had its turn.
+Duration Core::Impl::pause_before_try() const {
+  auto [voters, before, refused_before] = election_order();
+  if (refused_before && before > 0) --before;
   // See restart_election_timer().
   if (options_.witness || !can_hold()) before += voters;
   const Duration turn = timing().max_round_trip / 2;

@@ -75,7 +75,17 @@ void Core::Impl::wait_before_election() {
     return;
   }
   const std::int64_t timeout = timing().election_timeout.count();
-  election_timeout_ = Duration(random_.between(timeout, 2 * timeout));
+  if (options_.shared == nullptr) {
+    election_timeout_ = Duration(random_.between(timeout, 2 * timeout));
+  } else {
+    // When a process is silent thousands of groups wait at once: by chance alone many of them would
+    // have two voters that ask together.
+    const ElectionOrder order = election_order();
+    const std::int64_t parts = std::max<std::int64_t>(order.voters, 1);
+    const std::int64_t from = timeout + timeout * order.before / parts;
+    const std::int64_t to = timeout + timeout * (order.before + 1) / parts;
+    election_timeout_ = Duration(random_.between(from, std::max(to, from + 1)));
+  }
   // A node with a state machine, and with a clock that can hold a lease, campaigns first, and wins
   // unless it lacks a committed entry. Then the group needs this one.
   if (options_.witness || !can_hold()) election_timeout_ += timing().election_timeout;

@@ -157,6 +157,7 @@ class Core::Impl {
   void note_start(const Peer& from);
   void note_end(const Peer& peer);
   void hasten_election();
+  ElectionOrder election_order() const;
   Duration pause_before_try() const;
 
   // core_election.cc
@@ -254,8 +255,7 @@ class Core::Impl {
   EndedProcesses ended_;
   NodeId leader_;
   std::variant<Follower, Candidate, Leader> state_;
-  /// When the vote was last updated, or the wait before an own election began again.
-  PromiseInstant vote_updated_;
+  PromiseInstant vote_updated_;  ///< also: when the wait before an own election began again
   /// Drawn again for each wait, from [ET, 2 ET), unless quick_tries_ is not zero.
   Duration election_timeout_{0};
   /// How many more elections this node tries in quick succession: its leader is known to be gone.
@@ -276,8 +276,7 @@ class Core::Impl {
   /// The durable prefix of the present log. Invariant: durable_ <= log_.last_index(), and it is
   /// below the log's base exactly while a snapshot's place there is not durable.
   Index durable_;
-  /// The last entry that storage got and that is still in the log.
-  Index handed_out_;
+  Index handed_out_;  ///< the last entry that storage got and that is still in the log
   Ring<UnansweredBatch> unanswered_;
   std::optional<SnapshotId> received_;  ///< the snapshot of pending_.persist.reset
   ReadyId next_ready_{1};

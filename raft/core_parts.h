@@ -4,6 +4,7 @@
 #include <leasehold/raft/message.h>
 #include <leasehold/raft/types.h>
 
+#include <cstdint>
 #include <map>
 #include <optional>
 
@@ -19,6 +20,13 @@ struct UnansweredBatch {
 };
 
 struct Follower {};
+
+/// The order in which the voters of a group ask for votes when its leader is gone.
+struct ElectionOrder {
+  std::int64_t voters = 0;
+  std::int64_t before = 0;      ///< of them, those that come before this node
+  bool refused_before = false;  ///< one of those before was refused: see Core::Impl::refused_
+};
 
 struct Candidate {
   bool pre_vote = true;
