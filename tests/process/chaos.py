@@ -228,9 +228,8 @@ class Stretch:
         power, clocks, vm_clocks = None, {}, {}
         if "power" in self.classes or "disk" in self.classes:
             power = power_cut.Power(types.SimpleNamespace(
-                # The log of many groups is of another format.
-                log_dump=self.options.log_dump if self.options.groups == 1 else None,
-                shim=self.options.shim, way="shim", without_sync=False), self.cluster)
+                log_dump=self.options.log_dump, shim=self.options.shim, way="shim", without_sync=False,
+                groups=self.options.groups), self.cluster)
         if "drift" in self.classes or "jump" in self.classes:
             clocks = {node: Clock(self.options.clock_shim, node) for node in self.cluster.nodes}
             vm_clocks = {node: VmClock(node.log_path + ".vmclock") for node in self.cluster.nodes}

@@ -148,10 +148,10 @@ def cluster_of(folder):
     return found.group(1).decode()
 
 
-def dump_folder(program, folder, node_id, cluster, entries=False):
+def dump_folder(program, folder, node_id, cluster, *more):
     """The contents of a log's folder that no process uses: (the lines, None), or (None, why it is refused).
     Writes to the folder."""
-    words = [program, folder, str(node_id), cluster, *(["--entries"] if entries else [])]
+    words = [program, folder, str(node_id), cluster, *more]
     run = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
     if run.returncode == 1:
         return None, run.stderr.strip()
@@ -159,14 +159,22 @@ def dump_folder(program, folder, node_id, cluster, entries=False):
     return run.stdout.splitlines(), None
 
 
-def log_facts(program, node):
-    """The hard state and the end of the log of a node that does not run, by name."""
+def log_facts(program, node, groups=1):
+    """Of a node that does not run: for each group that its log has, the hard state and the end of the log by name."""
     folder = os.path.join(node.data_dir, "log")
     copy = node.data_dir + ".copy"
     shutil.copytree(folder, copy)
     try:
-        lines, refusal = dump_folder(program, copy, node.id, cluster_of(folder))
+        lines, refusal = dump_folder(program, copy, node.id, cluster_of(folder), *(["--groups"] if groups > 1 else []))
     finally:
         shutil.rmtree(copy)
     check(refusal is None, f"the log of {node} is refused: {refusal}")
-    return dict(line.split(" ", 1) for line in lines if not line.startswith("entry"))
+    facts = {} if groups > 1 else {1: {}}
+    group = 1
+    for name, value in (line.split(" ", 1) for line in lines):
+        if name == "group":
+            group = int(value)
+            facts[group] = {}
+        elif not name.startswith("entry"):
+            facts[group][name] = value
+    return facts

@@ -1,10 +1,12 @@
 // Prints what the log of a node that does not run holds, as a starting node reads it.
 //
-//   log_dump FOLDER NODE CLUSTER-HEX [--entries]
+//   log_dump FOLDER NODE CLUSTER-HEX [--entries | --groups]
 //
+// With --groups the folder is that of a node of many groups: `group N` begins what is of each.
 // Opening writes to the folder (a new incarnation, the end of the log): give it a copy. Status: 0
 // printed, 1 the log refuses the folder (the reason is on stderr), 2 wrong arguments.
 #include <leasehold/storage/segment_log.h>
+#include <leasehold/storage/shared_log.h>
 
 #include <cinttypes>
 #include <condition_variable>
@@ -79,16 +81,18 @@ void print(const NodeIdentity& self, const raft::InitialState& state) {
   std::printf("last %" PRIu64 "\n", state.last_index.value());
 }
 
+int refused(const Error& error) {
+  std::fprintf(stderr, "%s\n", error.message.c_str());
+  return kRefused;
+}
+
 int print_entries(SegmentLog& log, raft::Index first, raft::Index last) {
   OneAnswer sink;
   log.start(sink);
   for (std::uint64_t next = first.value(); next <= last.value();) {
     log.read({1, raft::Index(next), last, kReadBytesMax});
     const auto entries = sink.take();
-    if (!entries) {
-      std::fprintf(stderr, "%s\n", entries.error().message.c_str());
-      return kRefused;
-    }
+    if (!entries) return refused(entries.error());
     for (const raft::Entry& entry : entries.value()) {
       std::printf("entry %" PRIu64 " %" PRIu64 " %d %zx\n", entry.id.index.value(),
                   entry.id.term.value(), static_cast<int>(entry.kind),
@@ -99,17 +103,18 @@ int print_entries(SegmentLog& log, raft::Index first, raft::Index last) {
   return 0;
 }
 
-int run(const char* folder, std::uint64_t id, std::uint64_t cluster, bool entries) {
+SegmentLogOptions options_of(char** words) {
   SegmentLogOptions options;
-  options.dir = folder;
+  options.dir = words[1];
   options.group = raft::GroupId(1);
-  options.cluster_id = cluster;
-  options.id = raft::NodeId(id);
+  options.id = raft::NodeId(std::strtoull(words[2], nullptr, 10));
+  options.cluster_id = std::strtoull(words[3], nullptr, 16);
+  return options;
+}
+
+int dump_one(const SegmentLogOptions& options, bool entries) {
   auto opened = SegmentLog::open(options);
-  if (!opened) {
-    std::fprintf(stderr, "%s\n", opened.error().message.c_str());
-    return kRefused;
-  }
+  if (!opened) return refused(opened.error());
   SegmentLog& log = *opened.value();
   if (!log.formed()) {
     std::puts("last 0");
@@ -121,15 +126,33 @@ int run(const char* folder, std::uint64_t id, std::uint64_t cluster, bool entrie
                  : 0;
 }
 
+int dump_groups(const SegmentLogOptions& options) {
+  auto opened = SharedLog::open(options);
+  if (!opened) return refused(opened.error());
+  for (const raft::GroupId group : opened.value()->groups()) {
+    auto log = opened.value()->open_group(group);
+    if (!log) return refused(log.error());
+    std::printf("group %" PRIu64 "\n", group.value());
+    if (log.value()->formed()) {
+      print(opened.value()->identity(), log.value()->take_initial_state());
+    } else {
+      std::puts("last 0");
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 }  // namespace leasehold::storage
 
 int main(int argc, char** argv) {
   const bool entries = argc == 5 && std::strcmp(argv[4], "--entries") == 0;
-  if (argc != 4 && !entries) {
-    std::fputs("usage: log_dump FOLDER NODE CLUSTER-HEX [--entries]\n", stderr);
+  const bool groups = argc == 5 && std::strcmp(argv[4], "--groups") == 0;
+  if (argc != 4 && !entries && !groups) {
+    std::fputs("usage: log_dump FOLDER NODE CLUSTER-HEX [--entries | --groups]\n", stderr);
     return leasehold::storage::kBadArguments;
   }
-  return leasehold::storage::run(argv[1], std::strtoull(argv[2], nullptr, 10),
-                                 std::strtoull(argv[3], nullptr, 16), entries);
+  const auto options = leasehold::storage::options_of(argv);
+  return groups ? leasehold::storage::dump_groups(options)
+                : leasehold::storage::dump_one(options, entries);
 }

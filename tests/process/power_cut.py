@@ -3,16 +3,20 @@
 once. After each cut the node's own log must hold all that it had called durable; at the end every
 acknowledged write is there, and the history of the shared registers is linearizable.
 
+With --groups N the nodes have many groups, whose entries lie in one log: it is examined group by group.
+
 --way shim: the unsynced writes of the log are kept from its files by disk_shim.cc, and torn.
 --way ext4: a file system per node that is shut down, and mounted again. Needs root.
 
 --without-sync is the control: syncs do nothing, so the test has to find that something is lost."""
 
 import asyncio
+import json
 import os
 import random
 
 import disk
+import resp
 from cluster import Cluster, Failed, built, check, main, wait_for
 from history import History, Ledger
 from load import Load
@@ -37,6 +41,7 @@ def arguments(parser):
     parser.add_argument("--way", choices=("shim", "ext4"), default="shim")
     parser.add_argument("--cuts", type=int, default=100, help="of one node")
     parser.add_argument("--cuts-of-all", type=int, default=20)
+    parser.add_argument("--groups", type=int, default=1, help="that share the slots of the keys")
     parser.add_argument("--without-sync", action="store_true",
                         help="the control: once a leader leads, syncs do nothing; has to lose")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
@@ -46,11 +51,28 @@ async def in_thread(function, *args):
     return await asyncio.get_running_loop().run_in_executor(None, function, *args)
 
 
+def statuses(node, groups):
+    """What the node says of each of its groups, by number; empty while it does not answer."""
+    found = {}
+    try:
+        with node.client(2.0) as client:
+            for group in range(1, groups + 1):
+                if groups > 1:
+                    client.call("LEASEHOLD", "GROUP", group)
+                reply = client.call("LEASEHOLD", "STATUS")
+                check(isinstance(reply, bytes), f"{node}: LEASEHOLD STATUS answered {reply!r}")
+                found[group] = json.loads(reply)
+    except (resp.ConnectionLost, resp.TimedOut):
+        return found
+    return found
+
+
 class Power:
     """Switches nodes off and on."""
 
     def __init__(self, options, cluster):
         self._log_dump = options.log_dump
+        self._groups = options.groups
         self._disks = {}
         self.shims = {}
         for node in cluster.nodes:
@@ -70,8 +92,8 @@ class Power:
             shim.set(skip_syncs=1)
 
     def cut(self, nodes):
-        """Returns what each had called durable a moment before."""
-        before = {node: node.try_status() for node in nodes}
+        """Returns what each had said of its groups a moment before."""
+        before = {node: statuses(node, self._groups) if node.running else {} for node in nodes}
         for node in nodes:
             node.process.kill()
         for node in nodes:
@@ -87,19 +109,23 @@ class Power:
         if self._log_dump is None:
             return
         try:
-            facts = disk.log_facts(self._log_dump, node)
+            facts = disk.log_facts(self._log_dump, node, self._groups)
         except (Failed, OSError) as error:
             raise Lost(str(error)) from error
-        if before is None or not before["formed"]:
-            return
+        for group, status in before.items():
+            if status["formed"]:
+                self._compare(f"{node}, group {group}", status, facts.get(group, {"last": 0, "term": 0}))
+
+    @staticmethod
+    def _compare(who, status, facts):
         # What is not committed may have been replaced meanwhile.
-        durable = min(before["durable"], before["commit"])
+        durable = min(status["durable"], status["commit"])
         last, term = int(facts["last"]), int(facts["term"])
         if last < durable:
-            raise Lost(f"{node}: the log ends at {last}, {durable} was durable")
+            raise Lost(f"{who}: the log ends at {last}, {durable} was durable")
         # The term that a node reports may not be durable yet; a leader has voted for itself.
-        if before["role"] == "leader" and term < before["term"]:
-            raise Lost(f"{node}: the term is {term}, and was {before['term']}")
+        if status["role"] == "leader" and term < status["term"]:
+            raise Lost(f"{who}: the term is {term}, and was {status['term']}")
 
     def off(self):
         for mounted in self._disks.values():
@@ -114,7 +140,14 @@ def leader_or_any(cluster, source):
     return source.choice(cluster.nodes)
 
 
-async def one_cut(cluster, power, nodes):
+def wait_all_led(cluster, groups):
+    cluster.wait_leader()
+    for node in cluster.nodes if groups > 1 else ():
+        wait_for(f"leaders of all groups, as {node} knows", 20,
+                 lambda node=node: all(status["leader"] for status in statuses(node, groups).values()))
+
+
+async def one_cut(cluster, power, nodes, groups):
     before = await in_thread(power.cut, nodes)
     for node in nodes:
         await in_thread(power.examine, node, before[node])
@@ -122,7 +155,7 @@ async def one_cut(cluster, power, nodes):
         node.start()  # on this thread: a process ends with the thread that started it
     for node in nodes:
         await in_thread(wait_for, f"{node} to answer", 20, node.try_status)
-    await in_thread(cluster.wait_leader)
+    await in_thread(wait_all_led, cluster, groups)
 
 
 async def all_cuts(options, cluster, power, ledger, history):
@@ -135,7 +168,7 @@ async def all_cuts(options, cluster, power, ledger, history):
             await asyncio.sleep(source.choice(QUIET_TIMES))
             load.check()
             nodes = ([leader_or_any(cluster, source)] if count == 1 else cluster.nodes)
-            await one_cut(cluster, power, nodes)
+            await one_cut(cluster, power, nodes, options.groups)
             if number % 10 == 0 or number == len(plan):
                 print(f"{number} of {len(plan)} cuts; writes: {ledger.summary()}", flush=True)
     finally:
@@ -167,7 +200,8 @@ def run(options):
     if options.way == "ext4":
         disk.enter_private_mounts()
     ledger, history = Ledger("ledger"), History()
-    with Cluster(options.binary, keep=options.keep) as cluster:
+    flags = ["--groups", str(options.groups)] if options.groups > 1 else []
+    with Cluster(options.binary, flags=flags, keep=options.keep) as cluster:
         power = Power(options, cluster)
         try:
             cut_and_read_back(options, cluster, power, ledger, history)
