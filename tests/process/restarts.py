@@ -53,7 +53,7 @@ def descriptors(process):
 def still_descriptors(process):
     """None: their number still changes."""
     before = descriptors(process)
-    time.sleep(1.0)
+    time.sleep(2.0)
     return before if descriptors(process) == before else None
 
 
@@ -130,9 +130,9 @@ def kill_deputies(node, kills):
         wait_for("its end", 5, lambda: node.deputy() != gone)
     wait_for("the last deputy", 60, node.deputy)
     wait_for("no zombie", 5, lambda: zombies(node.process.pid) == 0)
-    # Clients have gone meanwhile, and none has come.
-    check(descriptors(node.process.pid) <= before,
-          f"{before} descriptors before, {descriptors(node.process.pid)} after {kills} deputies")
+    # Clients have gone meanwhile, and none has come. A peer may connect once more before it closes the old connection.
+    wait_for(f"no more than the {before} descriptors before {kills} deputies", 15,
+             lambda: descriptors(node.process.pid) <= before)
 
 
 def run(options):
