@@ -23,6 +23,10 @@ constexpr const char* kSessionElsewhere =
     "CROSSSLOT a session is of the group that the connection has selected, and the keys are of "
     "another one: send LEASEHOLD GROUP KEY with such a key first, then open the session";
 
+constexpr const char* kSessionUnseen =
+    "TRYAGAIN this node could not learn in time whether the slot of the keys has moved to the "
+    "group of the session; the command was not executed, send it again";
+
 /// A session's id, or the number of a command.
 std::optional<std::uint64_t> parse_number(std::string_view word) {
   const auto number = parse_integer(word);
@@ -104,10 +108,11 @@ std::string carry_write(Session& session, std::uint64_t id, const Arguments& wor
     return problem;
   }
   if (std::string problem = session.find_group(*spec, words); !problem.empty()) return problem;
-  if (!session.go_to_session(id) && !session.in_selected_group()) {
+  const bool known = session.go_to_session(id);
+  if (!known && (session.cannot_tell_session() || !session.in_selected_group())) {
     // As after any other refusal of EXEC, the transaction is over.
     if (exec) session.multi().clear();
-    return kSessionElsewhere;
+    return session.cannot_tell_session() ? kSessionUnseen : kSessionElsewhere;
   }
   if (exec) return carry_transaction(session, carried);
   kv::Operation operation;

@@ -116,6 +116,7 @@ std::size_t Session::process(std::string_view input) {
       }
       run_one(spec, args);
       slot_waited_ = false;
+      session_seen_.reset();
     }
     taken += parser_.consumed();
   }

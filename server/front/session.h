@@ -81,8 +81,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool is_stranger() const { return user_.seen != 0 && user_.rights == nullptr; }
   /// Length of the unfinished request at the front of the input, so far as it is known.
   std::size_t expected() const { return parser_.expected(); }
-  /// Replies to send. The caller removes what it has sent.
-  std::string& output() { return output_; }
+  std::string& output() { return output_; }  ///< to send; the caller removes what it has sent
   /// Commands are under way.
   bool busy() const { return !line_.empty() || user_.checking || waits_for_slot_; }
   /// Close the connection once output() is sent.
@@ -91,9 +90,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   /// Whether a progress message to a watching client is due: then process() sends it.
   bool wants_progress(std::chrono::nanoseconds now);
-  /// It gets messages, so it need not send requests.
-  bool listening() const { return listening_ != nullptr; }
-  void stop_listening();  ///< for a client that leaves
+  bool listening() const { return listening_ != nullptr; }  ///< it need not send requests
+  void stop_listening();                                    ///< for a client that leaves
 
   // For the commands (commands_*.cc).
   /// A read of the store, of a command with effect `read` whose arity fits. Appends the answer to
@@ -105,8 +103,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// `movable`: any group may execute it that has the slot.
   void propose(Bytes command, ReplyForm form, TransactionParts parts, bool repeatable = false,
                bool movable = false);
-  /// For EXEC: answers the commands that run here.
-  TransactionParts run_queued(Multi::Finished& finished);
+  TransactionParts run_queued(Multi::Finished& finished);  ///< answers those that run here
   /// Takes a place that `format` fills with the node's status.
   void with_status(std::function<void(const node::NodeStatus&, std::string&)> format);
   /// The same with those of all groups, in the order of ServedGroups::all().
@@ -114,10 +111,8 @@ class Session : public std::enable_shared_from_this<Session> {
       std::function<void(const std::vector<node::NodeStatus>&, std::string&)> format);
   /// Takes a place. The function that it returns fills it; call it once, from any thread.
   std::function<void(std::string)> answer_later();
-  /// Closes after the replies so far; nothing behind it is read.
-  void close_after_replies() { closing_ = true; }
-  /// For the reads from here on.
-  void set_read_policy(const ReadPolicy& policy) { policy_ = policy; }
+  void close_after_replies() { closing_ = true; }  ///< nothing behind it is read
+  void set_read_policy(const ReadPolicy& policy) { policy_ = policy; }  ///< from here on
   const ReadPolicy& read_policy() const { return policy_; }
   const ReadNote& last_read() const { return last_read_; }
   /// What the store is asked for, by a command that has `make`, with what this node has to add to
@@ -171,8 +166,9 @@ class Session : public std::enable_shared_from_this<Session> {
   std::string find_group(const CommandSpec& spec, const Arguments& args);
   bool in_selected_group() const { return group_ == selected_; }
   /// Behind find_group(): to the group that gave a session this id, and knows what was executed in
-  /// it, if the slot has moved there or from there. False: it has not.
+  /// it, if the slot has moved there or from there. False: it has not, or cannot_tell_session().
   bool go_to_session(std::uint64_t id);
+  bool cannot_tell_session() const { return session_seen_ == false; }
   bool at_home() const { return group_ == &context_.groups.home(); }  ///< group() has the users
   const kv::Users& users() const { return context_.groups.home().store.users(); }
   Multi& multi() { return multi_; }
@@ -190,8 +186,10 @@ class Session : public std::enable_shared_from_this<Session> {
   void dispatch(const CommandSpec* spec, const Arguments& args, std::string& out);
   /// Whether a command has to wait for the newest users; then they are asked for.
   bool must_learn_users(const CommandSpec& spec, const Arguments& args);
-  /// Whether a command has to wait until its slot, which is on its way, is somewhere.
+  /// Whether a command has to wait until its slot, which is on its way, is somewhere, or as below.
   bool must_wait_for_slot(const CommandSpec& spec, const Arguments& args);
+  /// Whether a command of a session has to wait for what its group has now: see go_to_session().
+  bool must_see_group_of_session(const CommandSpec& spec, const Arguments& args);
   /// A command whose slot was not in its group goes where it is then. The place has what it needs.
   void wait_for_slot(std::uint64_t number);
   void go_on(std::uint64_t number, bool open);
@@ -290,11 +288,13 @@ class Session : public std::enable_shared_from_this<Session> {
   ReplyWish reply_wish_ = ReplyWish::all;
   std::size_t work_ = 0;           ///< of this turn
   std::size_t good_in_a_row_ = 0;  ///< commands
-  bool turn_over_ = false, asked_ = false;
-  bool silent_ = false;    ///< the command that runs is not to be answered
-  bool deferred_ = false;  ///< the command that runs has taken a place
-  bool stalled_ = false, closing_ = false, waits_for_slot_ = false;
-  bool slot_waited_ = false;  ///< the command that runs has done so in vain
+  bool turn_over_ = false, asked_ = false, stalled_ = false, closing_ = false;
+  bool waits_for_slot_ = false;
+  // Of the command that runs.
+  bool silent_ = false;               ///< it is not to be answered
+  bool deferred_ = false;             ///< it has taken a place
+  bool slot_waited_ = false;          ///< it has waited for its slot, in vain
+  std::optional<bool> session_seen_;  ///< whether what the group of its session has was learned
 };
 
 }  // namespace leasehold::server

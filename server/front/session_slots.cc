@@ -4,6 +4,7 @@
 #include <leasehold/server/front/replies.h>
 #include <leasehold/server/front/session.h>
 #include <leasehold/server/front/slot_wait.h>
+#include <leasehold/server/front/words.h>
 
 #include <algorithm>
 #include <utility>
@@ -29,6 +30,28 @@ struct Movable {
   }
 };
 
+constexpr std::string_view kOnce = "leasehold|once";
+
+/// That gave it its id; null: none of them.
+const ServedGroup* group_of_session(const ServedGroups& groups, std::uint64_t id) {
+  const std::uint64_t number = (id - 1) / kv::kIdsOfGroup;
+  return number < groups.all().size() ? &groups.all()[static_cast<std::size_t>(number)] : nullptr;
+}
+
+/// Of the keys of the command that is to be executed once.
+std::optional<std::uint32_t> slot_of_carried(const CommandTable& commands, const Arguments& args) {
+  const std::ptrdiff_t before = equals_ignoring_case(args[4], "answered") ? 6 : 4;
+  if (static_cast<std::ptrdiff_t>(args.size()) <= before) return std::nullopt;
+  const Arguments carried(args.begin() + before, args.end());
+  const CommandSpec* const spec = commands.find(carried);
+  return spec == nullptr ? std::nullopt : slot_in(commands.uses_of(*spec, carried));
+}
+
+/// Whether the slot has moved to the group or from it, as its replica here knows.
+bool has_moved(const ServedGroup& group, std::uint32_t slot) {
+  return group.store.slots().list()->count(slot) > 0;
+}
+
 }  // namespace
 
 bool is_movable(const kv::Operation& operation) {
@@ -48,7 +71,7 @@ bool is_of_old_slot(const Place& place, const Bytes& result) {
   const kv::Slots& slots = place.group->store.slots();
   if (!place.slot || slots.changes() == kv::Slots::kNoChanges) return false;
   // What was executed once is answered as it was.
-  if (place.spec != nullptr && place.spec->name == "leasehold|once") return false;
+  if (place.spec != nullptr && place.spec->name == kOnce) return false;
   const auto records = slots.list();
   const auto at = records->find(*place.slot);
   if (at == records->end() || kv::serves(&at->second)) return false;
@@ -67,7 +90,7 @@ bool is_of_old_slot(const Place& place, const Bytes& result) {
 }
 
 bool has_left_session(const Place& place, const Bytes& result, const ServedGroups& groups) {
-  if (!place.slot || place.spec == nullptr || place.spec->name != "leasehold|once") return false;
+  if (!place.slot || place.spec == nullptr || place.spec->name != kOnce) return false;
   if (place.group == &groups.of_slot(*place.slot)) return false;
   const auto reply = kv::decode_reply(result);
   const auto* error = reply ? std::get_if<kv::ErrorReply>(&reply.value()) : nullptr;
@@ -77,13 +100,12 @@ bool has_left_session(const Place& place, const Bytes& result, const ServedGroup
 bool Session::go_to_session(std::uint64_t id) {
   const ServedGroups& groups = context_.groups;
   const std::optional<std::uint32_t> slot = multi_.open() ? multi_.slot() : slot_;
-  const std::uint64_t number = (id - 1) / kv::kIdsOfGroup;
   slot_.reset();
   // Leases that a transaction names by their ids are of the selected group.
-  if (!slot || number >= groups.all().size() || multi_.in_selected()) return false;
-  const ServedGroup& group = groups.all()[static_cast<std::size_t>(number)];
-  if (group.store.slots().list()->count(*slot) == 0) return false;
-  group_ = &group;
+  if (!slot || multi_.in_selected()) return false;
+  const ServedGroup* const group = group_of_session(groups, id);
+  if (group == nullptr || !has_moved(*group, *slot)) return false;
+  group_ = group;
   slot_ = slot;
   return true;
 }
@@ -102,6 +124,7 @@ void Session::submit_write(std::uint64_t number, Bytes command, bool repeatable)
 }
 
 bool Session::must_wait_for_slot(const CommandSpec& spec, const Arguments& args) {
+  if (must_see_group_of_session(spec, args)) return true;
   SlotRoutes& routes = context_.groups.routes();
   if (routes.all_open() || slot_waited_ || context_.state.draining ||
       spec.effect == CommandEffect::none || !arity_fits(spec, args.size())) {
@@ -125,6 +148,36 @@ bool Session::must_wait_for_slot(const CommandSpec& spec, const Arguments& args)
                   self->on_progress_();
                 });
               });
+  return true;
+}
+
+// A node that has not applied the move of a slot yet would take the session for one of a group that
+// has nothing to do with the key.
+bool Session::must_see_group_of_session(const CommandSpec& spec, const Arguments& args) {
+  const ServedGroups& groups = context_.groups;
+  if (!groups.many() || spec.name != kOnce || session_seen_ || context_.state.draining ||
+      !arity_fits(spec, args.size())) {
+    return false;
+  }
+  const auto id = parse_integer(args[2]);
+  const auto slot = multi_.open() ? multi_.slot() : slot_of_carried(context_.state.commands, args);
+  if (!id || *id < 1 || !slot) return false;
+  const ServedGroup* const group = group_of_session(groups, static_cast<std::uint64_t>(*id));
+  if (group == nullptr || group == &groups.of_slot(*slot) || has_moved(*group, *slot)) return false;
+  waits_for_slot_ = true;
+  const bool by_lease = context_.state.options.lease_reads;
+  group->group.read(
+      by_lease ? raft::ReadMode::lease : raft::ReadMode::quorum,
+      context_.state.options.command_timeout,
+      [weak = weak_from_this(), &executor = *context_.executor](const replica::ReadResult& result) {
+        executor.post([weak, seen = result.index.has_value()] {
+          const auto self = weak.lock();
+          if (!self) return;
+          self->waits_for_slot_ = false;
+          self->session_seen_ = seen;
+          self->on_progress_();
+        });
+      });
   return true;
 }
 

@@ -5,6 +5,8 @@
 #include <leasehold/tests/server/session_fixture.h>
 
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace leasehold::server {
 
@@ -17,6 +19,13 @@ class SessionGroups : public SessionTest {
         7, "127.0.0.1:5", [this] { ++progress_; });
   }
   ~SessionGroups() override { session_.reset(); }
+
+  /// The reply of a command before which the node has to see what has moved to the first group.
+  std::string send_and_see(const std::vector<std::string>& words) {
+    EXPECT_EQ(send(words), "");
+    node_.end_read(node_.granted(raft::ReadBasis::lease));
+    return pump();
+  }
 
   FakeNode second_{kv::kIdsOfGroup};
   ServedGroups both_{{ServedGroup{node_, node_.store(), node_.health()},

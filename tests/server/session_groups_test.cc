@@ -155,27 +155,13 @@ TEST_F(SessionGroups, WhatHasNoKeysIsOfTheSelectedGroupInATransactionToo) {
 
 const auto kNamesRemedy = AllOf(StartsWith("-CROSSSLOT"), HasSubstr("LEASEHOLD GROUP KEY"));
 
-TEST_F(SessionGroups, ASessionIsOfTheSelectedGroup) {
-  EXPECT_THAT(send({"LEASEHOLD", "ONCE", "1", "1", "SET", "foo", "v"}), kNamesRemedy);
-  EXPECT_EQ(feed("MULTI\r\nSET foo v\r\n"), "+OK\r\n+QUEUED\r\n");
-  EXPECT_THAT(send({"LEASEHOLD", "ONCE", "1", "2", "EXEC"}), kNamesRemedy);
-  EXPECT_THAT(send({"EXEC"}), StartsWith("-ERR EXEC without MULTI"));
-  EXPECT_EQ(node_.proposals() + second_.proposals(), 0U);
-  EXPECT_EQ(send({"LEASEHOLD", "ONCE", "1", "1", "SET", "bar", "v"}), "");
-  EXPECT_EQ(node_.proposals(), 1U);
-  node_.commit_all();
-  pump();
-  EXPECT_EQ(feed("LEASEHOLD GROUP KEY foo\r\nMULTI\r\nSET foo v\r\nLEASEHOLD ONCE 1 2 EXEC\r\n"),
-            "+OK\r\n+OK\r\n+QUEUED\r\n");
-  EXPECT_EQ(second_.proposals(), 1U);
-}
-
 TEST_F(SessionGroups, TheIdOfALeaseIsOfTheSelectedGroup) {
   const std::vector<std::vector<std::string>> by_id = {{"SET", "foo", "v", "LEASE", "1"},
                                                        {"SETSEQ", "{foo}", "v", "LEASE", "1"},
                                                        {"LEASE.ATTACH", "1", "foo"}};
   for (const auto& words : by_id) EXPECT_THAT(send(words), kNamesRemedy) << words[0];
-  EXPECT_THAT(send({"LEASEHOLD", "ONCE", "1", "1", "SET", "foo", "v", "LEASE", "1"}), kNamesRemedy);
+  EXPECT_THAT(send_and_see({"LEASEHOLD", "ONCE", "1", "1", "SET", "foo", "v", "LEASE", "1"}),
+              kNamesRemedy);
   EXPECT_EQ(send({"MULTI"}), "+OK\r\n");
   EXPECT_THAT(send(by_id[0]), kNamesRemedy);
   EXPECT_EQ(send({"DISCARD"}), "+OK\r\n");
@@ -354,11 +340,12 @@ TEST_F(SessionGroups, ACarriedCommandGoesToTheGroupOfItsKeys) {
   second_.end_read(second_.granted(raft::ReadBasis::quorum));
   pump();
   EXPECT_EQ(send({"LEASEHOLD", "GROUP", "KEY", "foo"}), "+OK\r\n");
-  EXPECT_EQ(send({"LEASEHOLD", "ONCE", "1", "1", "SET", "foo", "v"}), "");
+  EXPECT_EQ(send_and_see({"LEASEHOLD", "ONCE", "1", "1", "SET", "foo", "v"}), "");
   EXPECT_EQ(second_.proposals(), 1U);
   second_.commit_all();
   pump();
-  EXPECT_EQ(send({"LEASEHOLD", "ONCE", "1", "1", "MSET", "foo", "v", "bar", "v"}), kCrossSlot);
+  EXPECT_EQ(send_and_see({"LEASEHOLD", "ONCE", "1", "1", "MSET", "foo", "v", "bar", "v"}),
+            kCrossSlot);
 }
 
 TEST_F(KeysOfGroups, AreWatchedInTheirGroup) {

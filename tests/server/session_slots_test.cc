@@ -1,5 +1,5 @@
-// A server of two groups while a slot moves from the first one to the second.
-#include <leasehold/tests/server/groups_fixture.h>
+// Commands while a slot moves from one group to another.
+#include <leasehold/tests/server/slots_fixture.h>
 
 #include <gmock/gmock.h>
 
@@ -15,50 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr std::uint32_t kBar = 5061;   // of "bar"
-constexpr std::uint32_t kFoo = 12182;  // of "foo"
 constexpr const char* kMoves = "-TRYAGAIN ";
-
-class SessionSlots : public SessionGroups {
- protected:
-  SessionSlots() {
-    send({"SET", "bar", "v"});
-    node_.commit_all();
-    EXPECT_EQ(pump(), "+OK\r\n");
-    node_.grant_lease(std::chrono::hours(1));
-    second_.grant_lease(std::chrono::hours(1));
-  }
-  /// Applies it at once, as what comes from another node.
-  static void apply(FakeNode& node, const kv::Command& command) {
-    auto encoded = kv::encode_command(command);
-    ASSERT_TRUE(encoded) << encoded.error().message;
-    node.propose(encoded.value(), std::chrono::seconds(1), [](const replica::ProposeResult&) {});
-    node.commit_all();
-  }
-  /// In front of what is proposed already.
-  static void apply_before(FakeNode& node, const kv::Command& command) {
-    auto encoded = kv::encode_command(command);
-    ASSERT_TRUE(encoded) << encoded.error().message;
-    node.commit_first(encoded.value());
-    node.commit_all();
-  }
-  void begin() {
-    apply(node_, kv::BeginMove{1, 2, 2, {kBar}});
-    move_ = node_.store().slots().list()->at(kBar).move;
-    apply(second_, kv::ExpectSlots{2, 2, 1, move_, {{kBar, 1}}});
-    kv::MovedKey moved;
-    moved.key = "bar";
-    moved.exists = true;
-    moved.value = "v";
-    moved.create_revision = moved.mod_revision = moved.version = 1;
-    apply(second_, kv::ImportKeys{1, move_, {moved}});
-  }
-  void freeze() { apply(node_, kv::FreezeMove{move_}); }
-  void take() { apply(second_, kv::TakeSlots{1, move_, node_.store().revision()}); }
-  void leave() { apply(node_, kv::LeaveSlots{move_}); }
-
-  std::uint64_t move_ = 0;
-};
 
 TEST_F(SessionSlots, CommandsGoWhereTheSlotHasGone) {
   begin();
@@ -403,6 +360,25 @@ TEST_F(SessionSlots, TheLayoutFollows) {
   EXPECT_THAT(send({"LEASEHOLD", "GROUP"}), HasSubstr("slots\r\n:8191\r\n"));
 }
 
+const auto kSelectAnother = AllOf(StartsWith("-CROSSSLOT"), HasSubstr("LEASEHOLD GROUP KEY"));
+
+TEST_F(SessionGroups, ASessionIsOfTheSelectedGroup) {
+  EXPECT_THAT(send_and_see({"LEASEHOLD", "ONCE", "1", "1", "SET", "foo", "v"}), kSelectAnother);
+  EXPECT_EQ(feed("MULTI\r\nSET foo v\r\n"), "+OK\r\n+QUEUED\r\n");
+  EXPECT_THAT(send_and_see({"LEASEHOLD", "ONCE", "1", "2", "EXEC"}), kSelectAnother);
+  EXPECT_THAT(send({"EXEC"}), StartsWith("-ERR EXEC without MULTI"));
+  EXPECT_EQ(node_.proposals() + second_.proposals(), 0U);
+  EXPECT_EQ(send({"LEASEHOLD", "ONCE", "1", "1", "SET", "bar", "v"}), "");
+  EXPECT_EQ(node_.proposals(), 1U);
+  node_.commit_all();
+  pump();
+  EXPECT_EQ(feed("LEASEHOLD GROUP KEY foo\r\nMULTI\r\nSET foo v\r\nLEASEHOLD ONCE 1 2 EXEC\r\n"),
+            "+OK\r\n+OK\r\n+QUEUED\r\n");
+  node_.end_read(node_.granted(raft::ReadBasis::lease));
+  pump();
+  EXPECT_EQ(second_.proposals(), 1U);
+}
+
 // A client that has lost its connection selects the group of its keys, and sends once more what it
 // knows no answer to.
 class OnceOfSlots : public SessionSlots {
@@ -462,10 +438,45 @@ TEST_F(OnceOfSlots, ASessionThatIsOverDoesNotSayThatNothingWasExecuted) {
 }
 
 TEST_F(OnceOfSlots, OfAnotherGroupIsRefusedWhereNothingHasMoved) {
-  EXPECT_THAT(once("1", {"INCR", "foo"}), StartsWith("-CROSSSLOT a session is of the group"));
+  const auto seen = [this] {
+    EXPECT_EQ(once("1", {"INCR", "foo"}), "");
+    EXPECT_EQ(node_.reads(), 1U);
+    EXPECT_EQ(node_.proposals() + second_.proposals(), 0U);
+    node_.end_read(node_.granted(raft::ReadBasis::lease));
+    return pump();
+  };
+  EXPECT_THAT(seen(), StartsWith("-CROSSSLOT a session is of the group"));
   EXPECT_EQ(node_.proposals() + second_.proposals(), 0U);
   EXPECT_EQ(send({"LEASEHOLD", "GROUP", "KEY", "foo"}), "+OK\r\n");
-  EXPECT_THAT(once("1", {"INCR", "foo"}), StartsWith("-NOSESSION"));
+  EXPECT_EQ(seen(), "");
+  second_.commit_all();
+  EXPECT_THAT(pump(), StartsWith("-NOSESSION"));
+}
+
+// A node that was away: its replicas have not applied the move.
+TEST_F(OnceOfSlots, IsOfAGroupWhoseMovesThisNodeHasYetToSee) {
+  apply(second_, kv::OpenSession{});
+  const std::string id = std::to_string(kv::kIdsOfGroup + 1);
+  const std::vector<std::string> words = {"LEASEHOLD", "ONCE", id, "1", "INCR", "{bar}n"};
+  for (const bool selected : {false, true}) {
+    if (selected) {
+      EXPECT_EQ(send({"LEASEHOLD", "GROUP", "KEY", "bar"}), "+OK\r\n");
+    }
+    EXPECT_EQ(send(words), "");
+    EXPECT_EQ(second_.reads(), 1U);
+    second_.end_read({});
+    EXPECT_THAT(pump(), StartsWith("-TRYAGAIN this node could not learn"));
+  }
+  EXPECT_EQ(send(words), "");
+  begin();
+  freeze();
+  take();
+  EXPECT_EQ(node_.proposals() + second_.proposals(), 0U);
+  second_.end_read(second_.granted(raft::ReadBasis::lease));
+  EXPECT_EQ(pump(), "");
+  EXPECT_EQ(second_.proposals(), 1U);
+  second_.commit_all();
+  EXPECT_EQ(pump(), ":1\r\n");
 }
 
 TEST_F(SessionSlots, AConnectionSelectsTheGroupThatHasTheKey) {
