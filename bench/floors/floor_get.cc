@@ -117,9 +117,9 @@ Result<void> measure(const Options& options) {
 
 int run(int argc, char** argv) {
   CLI::App app(
-      "What looking a value up costs by itself, in nanoseconds: in the store in memory in that "
-      "on\nRocksDB, and in that behind its cache, interleaved; each value is the mean of a block of "
-      "calls. The cache fills as keys are read.");
+      "What looking a value up costs by itself, in nanoseconds: in the store in memory, in that on\n"
+      "RocksDB, and there behind its cache, interleaved; each value is the mean of a block of "
+      "calls.\nThe cache fills as keys are read.");
   Options options;
   app.add_option("--dir", options.dir, "a folder for the database")->capture_default_str();
   app.add_option("--keys", options.workload.keys, "how many keys")

@@ -121,18 +121,32 @@ RecordCache::Block* RecordCache::block(std::uint64_t number) const {
   return chunk == nullptr ? nullptr : &(*chunk)[number % kChunkBlocks];
 }
 
+RecordCache::Look RecordCache::look(const Key& key) {
+  Look look{set_of(key)};
+  look.version = look.set.version.load(std::memory_order_acquire);
+  if (look.version % 2 == 0) go_on(look, key);
+  return look;
+}
+
+void RecordCache::go_on(Look& look, const Key& key) {
+  while (++look.way < kWays) {
+    look.entry = look.set.entries[look.way].load(std::memory_order_acquire);
+    if (look.entry != 0 && (look.entry & kTag) == tag_of(key.hash)) return;
+  }
+  look.entry = 0;
+}
+
+bool RecordCache::is_as_it_was(const Look& look) {
+  return look.set.version.load(std::memory_order_relaxed) == look.version;
+}
+
 bool RecordCache::find(const Key& key, std::string& record) {
-  Set& set = set_of(key);
-  const std::uint64_t tag = tag_of(key.hash);
-  const std::uint64_t version = set.version.load(std::memory_order_acquire);
-  if (version % 2 != 0) return false;
-  for (auto& way : set.entries) {
-    std::uint64_t entry = way.load(std::memory_order_acquire);
-    if (entry == 0 || (entry & kTag) != tag) continue;
-    if (!read_chain(head_of(entry), key, &record)) continue;
-    if (set.version.load(std::memory_order_relaxed) != version) return false;
-    if ((entry & kUsed) == 0) {
-      way.compare_exchange_strong(entry, entry | kUsed, std::memory_order_relaxed);
+  for (Look at = look(key); at.entry != 0; go_on(at, key)) {
+    if (!read_chain(head_of(at.entry), key, &record)) continue;
+    if (!is_as_it_was(at)) return false;
+    if ((at.entry & kUsed) == 0) {
+      at.set.entries[at.way].compare_exchange_strong(at.entry, at.entry | kUsed,
+                                                     std::memory_order_relaxed);
     }
     return true;
   }
@@ -209,7 +223,7 @@ std::uint64_t RecordCache::make_chain(const Key& key, std::string_view record) {
   return head;
 }
 
-void RecordCache::place(const Key& key, std::uint64_t chain,
+void RecordCache::place(const Key& key, std::uint64_t chain, bool used,
                         const std::atomic<std::uint64_t>& epoch, std::uint64_t noted) {
   if (chain == 0) return;
   Set& set = set_of(key);
@@ -217,21 +231,27 @@ void RecordCache::place(const Key& key, std::uint64_t chain,
   {
     SetLock lock(set);
     if (epoch.load() == noted) {
-      std::size_t way = way_of(set, key);
-      // Otherwise one that is empty, or was not used, or any.
-      for (std::uint64_t mask : {~std::uint64_t{0}, kUsed}) {
-        for (std::size_t at = 0; at < kWays && way == kWays; ++at) {
-          if ((set.entries[at].load(std::memory_order_relaxed) & mask) == 0) way = at;
-        }
-      }
-      if (way == kWays) way = (key.hash >> 20U) % kWays;
-      free = lock.set(way, chain << 32U | tag_of(key.hash));
-      free = head_of(free);
+      const std::size_t own = way_of(set, key);
+      const std::size_t way = own < kWays ? own : way_for_another(set, key);
+      const std::uint64_t old = set.entries[way].load(std::memory_order_relaxed);
+      if (own < kWays) used = (old & kUsed) != 0;
+      lock.set(way, chain << 32U | tag_of(key.hash) | (used ? kUsed : 0));
+      free = head_of(old);
       kept_.fetch_add(1, std::memory_order_relaxed);
-      if (free != 0) evicted_.fetch_add(1, std::memory_order_relaxed);
+      if (free != 0 && own == kWays) evicted_.fetch_add(1, std::memory_order_relaxed);
     }
   }
   give_back(free);
+}
+
+/// One that is empty, or was not used, or any.
+std::size_t RecordCache::way_for_another(const Set& set, const Key& key) {
+  for (const std::uint64_t bits : {~std::uint64_t{0}, kUsed}) {
+    for (std::size_t way = 0; way < kWays; ++way) {
+      if ((set.entries[way].load(std::memory_order_relaxed) & bits) == 0) return way;
+    }
+  }
+  return (key.hash >> 20U) % kWays;
 }
 
 bool RecordCache::remove(const Key& key) {
@@ -325,10 +345,10 @@ bool CachedRecords::find(std::string_view key, std::string& record) const {
 }
 
 void CachedRecords::keep(std::string_view key, std::string_view record, std::uint64_t epoch) {
-  if (!cache_ || epoch % 2 != 0 || epoch_.load() != epoch) return;
+  if (!cache_ || epoch % 2 != 0) return;
   if (key.size() + record.size() > RecordCache::kBytesMax) return;
   const RecordCache::Key found = RecordCache::key_of(owner_, key);
-  cache_->place(found, cache_->make_chain(found, record), epoch_, epoch);
+  cache_->place(found, cache_->make_chain(found, record), false, epoch_, epoch);
 }
 
 CachedRecords::Write::Write(CachedRecords& records) : records_(records) {
@@ -348,7 +368,8 @@ void CachedRecords::Write::put_in(std::string_view key, std::string_view record)
   LEASEHOLD_ASSERT(now % 2 != 0);
   if (!records_.cache_ || key.size() + record.size() > RecordCache::kBytesMax) return;
   const RecordCache::Key found = RecordCache::key_of(records_.owner_, key);
-  records_.cache_->place(found, records_.cache_->make_chain(found, record), records_.epoch_, now);
+  records_.cache_->place(found, records_.cache_->make_chain(found, record), true, records_.epoch_,
+                         now);
 }
 
 }  // namespace leasehold::kv

@@ -45,6 +45,7 @@ class RecordCache {
 
  private:
   friend class CachedRecords;
+  friend class RecordCacheSteps;  ///< in the tests: stops a reader between two steps
 
   // Words of 64 bits. The first one of a block is the number of the next block of the chain; the
   // head has the owner and both lengths behind it. The key begins at a word, and so does the
@@ -72,6 +73,16 @@ class RecordCache {
   Set& set_of(const Key& key) { return sets_[key.hash & set_mask_]; }
   Block* block(std::uint64_t number) const;
 
+  /// An entry that may be the key's, and when it was.
+  struct Look {
+    Set& set;
+    std::uint64_t version = 0;
+    std::size_t way = std::size_t(-1);  ///< before the first
+    std::uint64_t entry = 0;            ///< 0: there is none
+  };
+  Look look(const Key& key);
+  static void go_on(Look& look, const Key& key);
+  static bool is_as_it_was(const Look& look);
   bool find(const Key& key, std::string& record);
   /// Whether the chain is that of the key. `record`, if it is not null, becomes its record.
   bool read_chain(std::uint64_t head, const Key& key, std::string* record) const;
@@ -79,9 +90,11 @@ class RecordCache {
   std::size_t way_of(const Set& set, const Key& key) const;
   /// The head of a chain with the record; 0: there is no room just now.
   std::uint64_t make_chain(const Key& key, std::string_view record);
-  /// The key's entry names the chain from now on, unless `epoch` is another one than `noted`.
-  void place(const Key& key, std::uint64_t chain, const std::atomic<std::uint64_t>& epoch,
-             std::uint64_t noted);
+  static std::size_t way_for_another(const Set& set, const Key& key);
+  /// The key's entry names the chain from now on, unless `epoch` is another one than `noted`. A new
+  /// entry counts as `used`.
+  void place(const Key& key, std::uint64_t chain, bool used,
+             const std::atomic<std::uint64_t>& epoch, std::uint64_t noted);
   /// Whether there was an entry.
   bool remove(const Key& key);
   /// Nobody names the chain any more; 0 is none.
