@@ -58,7 +58,8 @@ GroupService::GroupService(const ServeSettings& settings, std::size_t number, ra
       data_dir_(folder_of(settings, number)),
       failed_(std::move(failed)) {}
 
-Result<replica::StateMachine*> GroupService::open_store(std::uint64_t cluster_id) {
+Result<replica::StateMachine*> GroupService::open_store(std::uint64_t cluster_id,
+                                                        std::shared_ptr<kv::RecordCache> cache) {
   LEASEHOLD_ASSERT(!store_);
   kv::RocksdbStore::Options options;
   options.dir = data_dir_ + "/state";
@@ -77,6 +78,7 @@ Result<replica::StateMachine*> GroupService::open_store(std::uint64_t cluster_id
   options.cluster_id = cluster_id;
   options.id = settings_.node.id;
   if (number_ > 0) options.ids_above = (number_ - 1) * kv::kIdsOfGroup;
+  options.cache = std::move(cache);
   options.events = settings_.events;
   options.on_failure = [this](Error error) { failed_(std::move(error)); };
   options.on_full = [this](bool full) { say_space(full); };

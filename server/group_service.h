@@ -36,9 +36,10 @@ class GroupService {
   GroupService(const ServeSettings& settings, std::size_t number, raft::NodeId replica,
                Failed failed);
 
-  /// It outlives the replica. Errors: those of the store; invalid_argument: of a witness in the
-  /// directory of a member with a state.
-  Result<replica::StateMachine*> open_store(std::uint64_t cluster_id);
+  /// It outlives the replica. `cache`: see RocksdbStoreOptions. Errors: those of the store;
+  /// invalid_argument: of a witness in the directory of a member with a state.
+  Result<replica::StateMachine*> open_store(std::uint64_t cluster_id,
+                                            std::shared_ptr<kv::RecordCache> cache);
   /// `group`, the replica of open_store(), and `state` outlive this until stop().
   void begin(node::Group& group, ServerState& state);
   void look();

@@ -146,6 +146,7 @@ void describe(ServeSettings& settings) {
       {"lease-reads", settings.server.lease_reads ? "on" : "off"},
       {"protected-mode", settings.server.protected_mode ? "yes" : "no"},
       {"client-memory-max", std::to_string(settings.server.client_memory_max)},
+      {"read-cache", std::to_string(settings.read_cache)},
       {"connection-rate", std::to_string(settings.server.connection_rate)},
       {"first-request-timeout", format_duration(settings.server.first_request_timeout)},
       {"backups-max", std::to_string(settings.backups_max)},

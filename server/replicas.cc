@@ -132,12 +132,18 @@ node::GroupOptions group_options(const ServeSettings& settings, const node::Node
 
 }  // namespace
 
+Replicas::Replicas(raft::NodeId self, const ServeSettings& settings, Failure& failure)
+    : self_(self), data_dir_(settings.data_dir), failure_(failure), removals_(settings.groups) {
+  if (settings.read_cache > 0 && !settings.node.witness) {
+    cache_ = std::make_shared<kv::RecordCache>(settings.read_cache);
+  }
+}
+
 Result<std::unique_ptr<Replicas>> Replicas::open(const ServeSettings& settings,
                                                  const node::NodeOptions& options,
                                                  const lease::Clock& clock, Failure& failure) {
   if (const auto right = check_folder(settings); !right) return right.error();
-  std::unique_ptr<Replicas> replicas(
-      new Replicas(options.id, settings.data_dir, settings.groups, failure));
+  std::unique_ptr<Replicas> replicas(new Replicas(options.id, settings, failure));
   const auto opened = settings.groups == 1 ? replicas->open_alone(settings, options, clock)
                                            : replicas->open_many(settings, options, clock);
   if (!opened) return opened.error();
@@ -150,7 +156,8 @@ Result<void> Replicas::open_alone(const ServeSettings& settings, const node::Nod
       settings, 0, self_, [this](Error error) { failure_.set(std::move(error)); }, "", nullptr));
   One& one = *all_.front();
   auto node = node::Node::open(
-      options, [&] { return one.service.open_store(options.cluster_id); }, clock, one.observer);
+      options, [&] { return one.service.open_store(options.cluster_id, cache_); }, clock,
+      one.observer);
   if (!node) return node.error();
   node_ = std::move(node).value();
   one.group = node_.get();
@@ -184,7 +191,7 @@ Result<void> Replicas::open_many(const ServeSettings& settings, const node::Node
         fmt::format("group {}, ", i + 1),
         [this](const raft::Membership& membership) { note_members(membership); }));
     One& one = *all_.back();
-    auto store = one.service.open_store(host_->cluster_id());
+    auto store = one.service.open_store(host_->cluster_id(), cache_);
     if (!store) return store.error();
     auto group = host_->open_group(group_options(settings, options, i, replica), *store.value(),
                                    one.observer);

@@ -3,6 +3,7 @@
 
 #include <leasehold/base/result.h>
 #include <leasehold/kv/local/slot_mover.h>
+#include <leasehold/kv/rocksdb/record_cache.h>
 #include <leasehold/lease/clock.h>
 #include <leasehold/node/group.h>
 #include <leasehold/node/host.h>
@@ -62,6 +63,9 @@ class Replicas {
   node::Group& home() { return *all_.front()->group; }
   const std::atomic<bool>& leader_known() const { return all_.front()->observer.leader_known(); }
 
+  /// What the stores share; null: nothing.
+  std::shared_ptr<const kv::RecordCache> read_cache() const { return cache_; }
+
   /// Call it from time to time.
   void look();
   Result<void> set_peer_security(const net::PeerSecurity& security);
@@ -87,8 +91,7 @@ class Replicas {
     node::Group* group = nullptr;
   };
 
-  Replicas(raft::NodeId self, std::string data_dir, std::size_t groups, Failure& failure)
-      : self_(self), data_dir_(std::move(data_dir)), failure_(failure), removals_(groups) {}
+  Replicas(raft::NodeId self, const ServeSettings& settings, Failure& failure);
   Result<void> open_alone(const ServeSettings& settings, const node::NodeOptions& options,
                           const lease::Clock& clock);
   Result<void> open_many(const ServeSettings& settings, const node::NodeOptions& options,
@@ -122,6 +125,7 @@ class Replicas {
   ServerState* state_ = nullptr;        ///< under members_mutex_
   Removals removals_;
   std::vector<std::unique_ptr<One>> all_;
+  std::shared_ptr<kv::RecordCache> cache_;  ///< null: there is none
   LogObserver of_host_;
   // One of them.
   std::unique_ptr<node::Node> node_;

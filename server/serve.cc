@@ -340,6 +340,12 @@ Result<int> serve(const ServeSettings& settings) {
       return replicas.add_host({node, address});
     };
   }
+  if (const auto cache = replicas.read_cache()) {
+    state.options.read_cache = [cache] {
+      const kv::RecordCache::Stats stats = cache->stats();
+      return ReadCacheUse{stats.bytes, stats.evicted};
+    };
+  }
   auto front = TcpFront::open(settings.listen, groups, state);
   if (!front) return front.error();
   spdlog::info("leasehold {}: clients on {} (port {}), data in {}", kVersion, settings.listen,

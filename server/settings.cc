@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::uint64_t kWatchHistoryMin = 64U << 10U;
 constexpr std::uint64_t kClientMemoryMin = 64U << 20U;  // a few requests of the largest size
+constexpr std::uint64_t kReadCacheMin = 1U << 20U;
 
 template <lease::Duration lease::Timing::*member>
 Result<void> set_timing(ServeSettings& settings, const std::string& text) {
@@ -267,6 +268,16 @@ Result<void> set_client_memory_max(ServeSettings& settings, const std::string& t
   return {};
 }
 
+Result<void> set_read_cache(ServeSettings& settings, const std::string& text) {
+  const auto bytes = parse_bytes(text);
+  if (!bytes) return bytes.error();
+  if (bytes.value() != 0 && bytes.value() < kReadCacheMin) {
+    return invalid("the cache of reads needs 1M or more; 0: there is none");
+  }
+  settings.read_cache = bytes.value();
+  return {};
+}
+
 Result<void> set_watch_history(ServeSettings& settings, const std::string& text) {
   const auto bytes = parse_bytes(text);
   if (!bytes) return bytes.error();
@@ -397,6 +408,10 @@ const SettingSpec kSettings[] = {
      "Most memory for requests and replies of all clients that are under way; a connection that "
      "needs more is closed. Each may always have 32K",
      set_client_memory_max},
+    {"read-cache", "BYTES", "64M",
+     "Memory for the values of keys that are read, of all groups; 0: reads look in the files' "
+     "own caches",
+     set_read_cache},
     {"connection-rate", "N", "2000",
      "Client connections that are taken in a second; more wait. 0: no limit",
      set_count<&ServerOptions::connection_rate, 0, 1'000'000>},

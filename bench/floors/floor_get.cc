@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace leasehold::bench {
 namespace {
@@ -22,7 +23,8 @@ constexpr std::uint64_t kKeysPerBatch = 500;
 struct Options {
   std::string dir = ".";
   Workload workload{Operation::get, 100'000, 256};
-  unsigned blocks = 400;
+  std::size_t cache_mebibytes = 64;
+  unsigned blocks = 600;
   unsigned calls = 1000;
   bool json = false;
 };
@@ -78,25 +80,32 @@ struct Folder {
 Result<void> measure(const Options& options) {
   const Folder folder{std::filesystem::path(options.dir) /
                       fmt::format("floor_get.{}", monotonic_ns())};
-  kv::MemoryStore memory;
-  kv::RocksdbStore::Options store_options;
-  store_options.dir = folder.path.string();
-  store_options.cluster_id = 1;
-  store_options.id = raft::NodeId(1);
-  auto opened = kv::RocksdbStore::open(std::move(store_options));
-  if (!opened) return opened.error();
-  kv::RocksdbStore& rocksdb = *opened.value();
-  for (kv::Store* store : {static_cast<kv::Store*>(&memory), static_cast<kv::Store*>(&rocksdb)}) {
+  std::vector<std::unique_ptr<kv::Store>> stores;
+  stores.push_back(std::make_unique<kv::MemoryStore>());
+  for (const bool cached : {false, true}) {
+    kv::RocksdbStore::Options store_options;
+    store_options.dir = (folder.path / (cached ? "cached" : "plain")).string();
+    store_options.cluster_id = 1;
+    store_options.id = raft::NodeId(1);
+    if (cached) {
+      store_options.cache = std::make_shared<kv::RecordCache>(options.cache_mebibytes << 20U);
+    }
+    auto opened = kv::RocksdbStore::open(std::move(store_options));
+    if (!opened) return opened.error();
+    stores.push_back(std::move(opened).value());
+  }
+  for (const auto& store : stores) {
     auto filled = fill(*store, options.workload);
     if (!filled) return filled;
   }
-  NamedHistograms rows = {{"memory", Histogram()}, {"RocksDB", Histogram()}};
+  NamedHistograms rows = {
+      {"memory", Histogram()}, {"RocksDB", Histogram()}, {"RocksDB, cache", Histogram()}};
   Random random(1);
+  // A B C C B A.
   for (unsigned turn = 0; turn < options.blocks; ++turn) {
-    const bool second = second_of_two(turn);
-    const kv::Store& store =
-        second ? static_cast<const kv::Store&>(rocksdb) : static_cast<const kv::Store&>(memory);
-    auto done = lookup_block(store, options, random, rows[second ? 1 : 0].second);
+    const std::size_t at = turn % 6;
+    const std::size_t row = at < 3 ? at : 5 - at;
+    auto done = lookup_block(*stores[row], options, random, rows[row].second);
     if (!done) return done;
   }
   std::cout << (options.json ? json_of(rows, "ps") + "\n"
@@ -108,8 +117,9 @@ Result<void> measure(const Options& options) {
 
 int run(int argc, char** argv) {
   CLI::App app(
-      "What looking a value up costs by itself, in nanoseconds: in the store in memory and in that "
-      "on\nRocksDB, interleaved; each value is the mean of a block of calls.");
+      "What looking a value up costs by itself, in nanoseconds: in the store in memory, in that\n"
+      "on RocksDB, and there behind its cache, interleaved; each value is the mean of a block of "
+      "calls.\nThe cache fills as keys are read.");
   Options options;
   app.add_option("--dir", options.dir, "a folder for the database")->capture_default_str();
   app.add_option("--keys", options.workload.keys, "how many keys")
@@ -117,7 +127,9 @@ int run(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_option("--value-bytes", options.workload.value_bytes, "bytes of a value")
       ->capture_default_str();
-  app.add_option("--blocks", options.blocks, "blocks, in the order A B B A")->capture_default_str();
+  app.add_option("--cache", options.cache_mebibytes, "MiB of the cache")->capture_default_str();
+  app.add_option("--blocks", options.blocks, "blocks, in the order A B C C B A")
+      ->capture_default_str();
   app.add_option("--calls", options.calls, "calls of a block")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);

@@ -4,6 +4,7 @@
 
 #include <leasehold/base/result.h>
 #include <leasehold/kv/leases.h>
+#include <leasehold/kv/rocksdb/record_cache.h>
 #include <leasehold/kv/sessions.h>
 #include <leasehold/kv/slots.h>
 #include <leasehold/kv/state_sum.h>
@@ -86,6 +87,7 @@ class Database {
   UserMap users_;        ///< as open() found them
   SlotMap moved_slots_;  ///< as open() found them
   StateSum sum_;         ///< of the records; of the thread of apply()
+  CachedRecords records_;
   /// Why the database is not served any more; empty: it is.
   std::string distrust_;
 

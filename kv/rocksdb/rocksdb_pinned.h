@@ -32,6 +32,7 @@ class Pinned {
   Pinned& operator=(const Pinned&) = delete;
 
   rocksdb::DB& db() const { return database_->db(); }
+  Database& database() const { return *database_; }
   const Sessions& sessions() const { return database_->sessions_; }
   const Leases& leases() const { return database_->leases_; }
 

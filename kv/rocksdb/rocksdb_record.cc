@@ -68,18 +68,40 @@ std::string encode_value_head(const Value& value) {
   return out;
 }
 
-Result<Value> decode_value(std::string_view bytes, Load load) {
+namespace {
+
+/// The value without its bytes, which `bytes` is left with.
+Result<Value> decode_value_head(std::string_view& bytes) {
   const bool leased = !bytes.empty() && bytes[0] == static_cast<char>(kLeasedFormat);
-  std::string_view rest = bytes;
   std::array<std::uint64_t, 4> n{};
-  auto error = leased ? decode_numbers("value", kLeasedFormat, rest, n)
-                      : decode_numbers("value", kRecordFormat, rest, std::span(n).first(3));
+  auto error = leased ? decode_numbers("value", kLeasedFormat, bytes, n)
+                      : decode_numbers("value", kRecordFormat, bytes, std::span(n).first(3));
   if (error) return *std::move(error);
-  Value value{Bytes(), n[0], n[1], n[2], grant::LeaseId(n[3])};
+  return Value{Bytes(), n[0], n[1], n[2], grant::LeaseId(n[3])};
+}
+
+}  // namespace
+
+Result<Value> decode_value(std::string_view bytes, Load load) {
+  auto value = decode_value_head(bytes);
+  if (!value) return value;
   if (load == Load::whole) {
-    value.bytes = Bytes(rest);
+    value.value().bytes = Bytes(bytes);
   } else {
-    value.left_out = rest.size();
+    value.value().left_out = bytes.size();
+  }
+  return value;
+}
+
+Result<Value> take_value(std::string record, Load load) {
+  std::string_view rest = record;
+  auto value = decode_value_head(rest);
+  if (!value) return value;
+  if (load == Load::whole) {
+    const std::size_t head = record.size() - rest.size();
+    value.value().bytes = Bytes(std::move(record)).slice(head);
+  } else {
+    value.value().left_out = rest.size();
   }
   return value;
 }

@@ -48,6 +48,8 @@ std::string encode_record(std::initializer_list<std::uint64_t> numbers);
 std::string encode_value_head(const Value& value);
 /// A value with its bytes. Errors: corrupted, unsupported_format.
 Result<Value> decode_value(std::string_view bytes, Load load = Load::whole);
+/// The same; the value's bytes are in `record`.
+Result<Value> take_value(std::string record, Load load);
 /// The reverse, for `count` numbers; the rest stays in `bytes`. Errors: corrupted,
 /// unsupported_format.
 Result<Record> decode_record(std::string_view what, std::string_view& bytes, std::size_t count);

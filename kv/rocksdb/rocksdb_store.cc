@@ -176,6 +176,7 @@ void RocksdbStore::Impl::take_over(std::unique_ptr<Database> database) {
   const std::lock_guard lock(replaced_);
   if (live_.load() != nullptr) database->leases_.follow(live().leases_);
   slots_.about_to_replace(database->moved_slots_);
+  database->records_.keep_in(options_.cache);
   databases_.push_back(std::move(database));
   Database* const old = live_.exchange(databases_.back().get());
   comparison_.forget_own();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <leasehold/kv/comparison.h>
+#include <leasehold/kv/rocksdb/record_cache.h>
 #include <leasehold/kv/store.h>
 
 #include <chrono>
@@ -31,6 +32,9 @@ struct RocksdbStoreOptions {
   std::chrono::milliseconds full_retry{500};
   /// See Backend. The same at all replicas, always.
   std::uint64_t ids_above = 0;
+  /// Where the records of keys that are read are kept. Stores of a process may share it. Null: each
+  /// read looks in the database.
+  std::shared_ptr<RecordCache> cache;
   /// The limits of the history for watchers.
   EventHistory::Limits events;
   /// The files below, for tests; null: the machine's.

@@ -55,7 +55,7 @@ class RocksdbStore::Impl final : private Backend {
   const Comparison& comparison() const { return comparison_; }
 
   // rocksdb_store_reads.cc
-  Result<std::optional<Value>> get(std::string_view key) const;
+  Result<std::optional<Value>> get(std::string_view key) const { return get(key, Load::whole); }
   Result<std::vector<std::optional<Value>>> get_all(const std::vector<std::string_view>& keys,
                                                     Load load) const;
   Result<std::vector<std::string>> keys_after(std::optional<std::string_view> after,
@@ -109,6 +109,8 @@ class RocksdbStore::Impl final : private Backend {
   // rocksdb_store_writes.cc
   void forget_touched();
   Result<void> put_touched(rocksdb::WriteBatch& batch, StateSum& sum);
+  void take_out_of_cache(CachedRecords::Write& records);
+  void put_in_cache(CachedRecords::Write& records);
   Result<void> write_changes(const Counters& counters, raft::Index last);
   template <class Attempt>
   rocksdb::Status with_space(Database& database, const Attempt& attempt);
@@ -126,10 +128,12 @@ class RocksdbStore::Impl final : private Backend {
   void drop_successor();
 
   // rocksdb_store_reads.cc
-  /// `share` becomes that of the stored record.
-  Result<std::optional<Value>> get(std::string_view key, rocksdb::DB& db,
-                                   const rocksdb::ReadOptions& options,
-                                   std::optional<StateSum>* share, Load load = Load::whole) const;
+  /// As it is now: from the cache, if it is there.
+  Result<std::optional<Value>> get(std::string_view key, Load load) const;
+  /// In the database; none: there is no such key. The record stays in `bytes`.
+  Result<std::optional<Value>> look_up(std::string_view whole_key, rocksdb::DB& db,
+                                       const rocksdb::ReadOptions& options, Load load,
+                                       rocksdb::PinnableSlice& bytes) const;
 
   Options options_;
   std::unique_ptr<Folder> folder_;
@@ -143,6 +147,7 @@ class RocksdbStore::Impl final : private Backend {
     bool changed = false;
     std::optional<Value> value;     ///< if it was changed; none: erased
     std::optional<StateSum> share;  ///< of the record that is stored, if it was read
+    bool cached = false;            ///< readers found it in the cache
   };
   using TouchedKeys = std::map<std::string, Touched, std::less<>>;
   Touched& touch(std::string_view key);

@@ -13,22 +13,29 @@
 
 namespace leasehold::kv {
 
-Result<std::optional<Value>> RocksdbStore::Impl::get(std::string_view key) const {
+Result<std::optional<Value>> RocksdbStore::Impl::get(std::string_view key, Load load) const {
   if (auto refused = refusal()) return *refused;
+  // Not pinned: the records of a database that is replaced just now were its last ones.
+  if (std::string record; live().records_.find(key, record)) {
+    auto value = take_value(std::move(record), load);
+    if (!value) return fail(value.error());
+    return std::optional<Value>(std::move(value).value());
+  }
   const Pinned pinned(live_);
-  return get(key, pinned.db(), rocksdb::ReadOptions(), nullptr);
+  CachedRecords& records = pinned.database().records_;
+  const std::uint64_t epoch = records.epoch();
+  rocksdb::PinnableSlice bytes;
+  auto value = look_up(data_key(key), pinned.db(), rocksdb::ReadOptions(), load, bytes);
+  if (value && value.value()) records.keep(key, {bytes.data(), bytes.size()}, epoch);
+  return value;
 }
 
-Result<std::optional<Value>> RocksdbStore::Impl::get(std::string_view key, rocksdb::DB& db,
-                                                     const rocksdb::ReadOptions& options,
-                                                     std::optional<StateSum>* share,
-                                                     Load load) const {
-  rocksdb::PinnableSlice bytes;
-  const std::string whole_key = data_key(key);
+Result<std::optional<Value>> RocksdbStore::Impl::look_up(std::string_view whole_key,
+                                                         rocksdb::DB& db,
+                                                         const rocksdb::ReadOptions& options,
+                                                         Load load,
+                                                         rocksdb::PinnableSlice& bytes) const {
   const rocksdb::Status status = db.Get(options, db.DefaultColumnFamily(), whole_key, &bytes);
-  if (share != nullptr && (status.ok() || status.IsNotFound())) {
-    *share = share_of(whole_key, status, {bytes.data(), bytes.size()});
-  }
   if (status.IsNotFound()) return std::optional<Value>();
   if (!status.ok()) return fail(status_error("a read failed", status));
   auto value = decode_value({bytes.data(), bytes.size()}, load);
@@ -49,7 +56,8 @@ Result<std::vector<std::optional<Value>>> RocksdbStore::Impl::get_all(
   GiveWay way;
   for (const std::string_view key : keys) {
     way.step();
-    auto value = get(key, pinned.db(), options, nullptr, load);
+    rocksdb::PinnableSlice record;
+    auto value = look_up(data_key(key), pinned.db(), options, load, record);
     if (!value) return value.error();
     out.push_back(std::move(value).value());
     if (!out.back()) continue;
@@ -106,9 +114,7 @@ Result<grant::FencingToken> RocksdbStore::Impl::stored_fence(std::string_view ke
 }
 
 Result<std::optional<std::size_t>> RocksdbStore::Impl::length(std::string_view key) const {
-  if (auto refused = refusal()) return *refused;
-  const Pinned pinned(live_);
-  const auto value = get(key, pinned.db(), rocksdb::ReadOptions(), nullptr, Load::revisions);
+  const auto value = get(key, Load::revisions);
   if (!value) return value.error();
   if (!value.value()) return std::optional<std::size_t>();
   return std::optional<std::size_t>(value.value()->left_out);

@@ -38,7 +38,18 @@ StateSum compared_sum(const Database& database, const Counters& counters) {
 Result<std::optional<Value>> RocksdbStore::Impl::load(std::string_view key) {
   Touched& touched = touch(key);
   if (touched.changed) return touched.value;
-  return get(key, live().db(), rocksdb::ReadOptions(), &touched.share);
+  const std::string whole_key = data_key(key);
+  if (std::string record; live().records_.find(key, record)) {
+    touched.share = record_sum(whole_key, record);
+    auto value = take_value(std::move(record), Load::whole);
+    if (!value) return fail(value.error());
+    return std::optional<Value>(std::move(value).value());
+  }
+  rocksdb::PinnableSlice bytes;
+  auto value = look_up(whole_key, live().db(), rocksdb::ReadOptions(), Load::whole, bytes);
+  if (!value) return value;
+  touched.share = value.value() ? record_sum(whole_key, {bytes.data(), bytes.size()}) : StateSum();
+  return value;
 }
 
 void RocksdbStore::Impl::put(std::string_view key, Value value) {
@@ -161,6 +172,23 @@ Result<void> RocksdbStore::Impl::put_touched(rocksdb::WriteBatch& batch, StateSu
   return {};
 }
 
+void RocksdbStore::Impl::take_out_of_cache(CachedRecords::Write& records) {
+  for (auto& [key, touched] : touched_) {
+    if (touched.changed) touched.cached = records.take_out(key);
+  }
+}
+
+/// What readers look for, as it is now.
+void RocksdbStore::Impl::put_in_cache(CachedRecords::Write& records) {
+  std::string record;
+  for (const auto& [key, touched] : touched_) {
+    if (!touched.cached || !touched.value) continue;
+    record = encode_value_head(*touched.value);
+    record += touched.value->bytes.view();
+    records.put_in(key, record);
+  }
+}
+
 Result<void> RocksdbStore::Impl::write_changes(const Counters& counters, raft::Index last) {
   rocksdb::WriteBatch batch;
   Database& database = live();
@@ -179,11 +207,16 @@ Result<void> RocksdbStore::Impl::write_changes(const Counters& counters, raft::I
                             encode_record({last.value(), counters.revision, counters.keys}))
                        .ok());
   slots_.about_to_write();
-  rocksdb::WriteOptions options;
-  options.disableWAL = true;
-  const rocksdb::Status status =
-      with_space(database, [&] { return database.db().Write(options, &batch); });
-  if (!status.ok()) return status_error("a write failed", status);
+  {
+    CachedRecords::Write records(database.records_);
+    take_out_of_cache(records);
+    rocksdb::WriteOptions options;
+    options.disableWAL = true;
+    const rocksdb::Status status =
+        with_space(database, [&] { return database.db().Write(options, &batch); });
+    if (!status.ok()) return status_error("a write failed", status);
+    put_in_cache(records);
+  }
   database.sum_ = sum.value();
   forget_touched();
   fences_.clear();

@@ -39,15 +39,11 @@ bool is_summed(std::string_view key) {
   return key != kIdentityKey && key != kCountersKey && key != kSumKey && key != kDistrustKey;
 }
 
-StateSum share_of(std::string_view key, const rocksdb::Status& found, std::string_view value) {
-  return found.ok() ? record_sum(key, value) : StateSum{};
-}
-
 rocksdb::Status take_stored(std::string_view key, rocksdb::DB& db, StateSum& sum) {
   rocksdb::PinnableSlice old;
   const rocksdb::Status found =
       db.Get(rocksdb::ReadOptions(), db.DefaultColumnFamily(), {key.data(), key.size()}, &old);
-  sum -= share_of(key, found, view(old));
+  if (found.ok()) sum -= record_sum(key, view(old));
   return found.IsNotFound() ? rocksdb::Status::OK() : found;
 }
 

@@ -23,8 +23,6 @@ struct KeptSum {
 
 /// Whether the record is of the replicated state: not what belongs to this node, and no counter.
 bool is_summed(std::string_view key);
-/// The share of a stored record; nothing if there is none.
-StateSum share_of(std::string_view key, const rocksdb::Status& found, std::string_view value);
 
 /// Takes away the share of what is stored in `db`, so damage to it stays in the sum.
 rocksdb::Status take_stored(std::string_view key, rocksdb::DB& db, StateSum& sum);

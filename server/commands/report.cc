@@ -135,6 +135,8 @@ void memory_section(Lines& lines, const ServerState& state) {
   lines.add("used_memory_rss", resident_bytes());
   lines.add("client_memory", state.client_memory.used());
   lines.add("client_memory_max", state.options.client_memory_max);
+  lines.add("read_cache", state.options.read_cache().bytes);
+  lines.add("read_cache_evicted", state.options.read_cache().evicted);
   lines.add("client_input_buffers", state.input_bytes.load(std::memory_order_relaxed));
 }
 

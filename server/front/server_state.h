@@ -30,6 +30,12 @@
 
 namespace leasehold::server {
 
+/// Of the records in front of the store's files.
+struct ReadCacheUse {
+  std::uint64_t bytes = 0;
+  std::uint64_t evicted = 0;  ///< records that went for others, so far
+};
+
 struct ServerOptions {
   /// After this long a write ends as unknown or not executed, and a read as refused.
   lease::Duration command_timeout = std::chrono::seconds(5);
@@ -72,6 +78,8 @@ struct ServerOptions {
   /// Of a node with many groups: the node knows another one from now on. Any thread; may write
   /// files. Empty: there are no others than the members.
   std::function<Result<void>(raft::NodeId node, const std::string& address)> add_host;
+  /// Any thread.
+  std::function<ReadCacheUse()> read_cache = [] { return ReadCacheUse(); };
   /// Takes sentences for the operator's log. May be empty.
   std::function<void(const std::string&)> notice;
   /// What CONFIG GET shows, name and value.

@@ -74,6 +74,9 @@ inline RocksdbStore::Options store_options(const std::string& dir) {
   options.dir = dir;
   options.cluster_id = 77;
   options.id = raft::NodeId(1);
+  // One for all, and small: what others keep and take out of it changes nothing.
+  static const auto cache = std::make_shared<RecordCache>(RecordCache::kLeastBytes);
+  options.cache = cache;
   return options;
 }
 
