@@ -97,16 +97,38 @@ Result<void> check_host(const node::Peer& host) {
                fmt::format("{}: write the node as id=host:port", text_of(host))};
 }
 
-/// At first each host leads as many groups as any other, and again when it has been away.
-std::vector<raft::NodeId> preferred_leaders(const node::NodeOptions& options, std::size_t group) {
-  // One that joins leaves that to the others.
-  if (!options.preferred_leaders.empty() || options.peers.empty()) return options.preferred_leaders;
+/// The nodes, beginning with another one for each group, which counts from 0.
+std::vector<raft::NodeId> in_turn(const node::NodeOptions& options, std::size_t group) {
   std::vector<raft::NodeId> order;
   for (const node::Peer& peer : options.peers) order.push_back(peer.id);
+  if (order.empty()) return order;
   std::sort(order.begin(), order.end());
   std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(group % order.size()),
               order.end());
   return order;
+}
+
+/// At first each host leads as many groups as any other, and again when it has been away. One that
+/// joins leaves that to the others, and a pool to who balances it: replicas come and go there.
+std::vector<raft::NodeId> preferred_leaders(const ServeSettings& settings,
+                                            const node::NodeOptions& options, std::size_t group) {
+  const bool given = !options.preferred_leaders.empty() || settings.replicas > 0;
+  return given ? options.preferred_leaders : in_turn(options, group);
+}
+
+/// The nodes that have the group, which counts from 0, at its beginning. The first one, which has
+/// the users, is everywhere.
+std::vector<raft::NodeId> first_nodes(const ServeSettings& settings,
+                                      const node::NodeOptions& options, std::size_t group) {
+  std::vector<raft::NodeId> nodes = in_turn(options, group);
+  if (group > 0 && settings.replicas > 0) {
+    nodes.resize(std::min(nodes.size(), settings.replicas), raft::kNobody);
+  }
+  return nodes;
+}
+
+bool has(const std::vector<raft::NodeId>& nodes, raft::NodeId node) {
+  return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
 }
 
 /// `number` counts from 0.
@@ -116,9 +138,10 @@ node::GroupOptions group_options(const ServeSettings& settings, const node::Node
   group.group = raft::GroupId(number + 1);
   group.replica = replica;
   // The first replicas have the numbers of their nodes. A later one joins what these have formed.
-  if (replica == options.id) {
-    for (const node::Peer& peer : options.peers) group.members.push_back({peer.id, peer.id});
-    group.preferred_leaders = preferred_leaders(options, number);
+  const std::vector<raft::NodeId> first = first_nodes(settings, options, number);
+  if (replica == options.id && has(first, replica)) {
+    for (const raft::NodeId node : first) group.members.push_back({node, node});
+    group.preferred_leaders = preferred_leaders(settings, options, number);
   }
   group.timing = options.timing;
   group.preference_settle = options.preference_settle;
@@ -177,20 +200,43 @@ Result<void> Replicas::open_many(const ServeSettings& settings, const node::Node
   if (!own) return own.error();
   own_.emplace(std::move(own).value());
   if (auto replaced = replace_removed(); !replaced) return replaced;
-  for (std::size_t i = 0; i < settings.groups; ++i) {
-    const raft::NodeId replica = own_->of(i + 1);
+  if (auto found = find_places(settings, options); !found) return found;
+  // All are there before the first one calls back.
+  for (std::size_t number = 1; number <= settings.groups; ++number) {
     all_.push_back(std::make_unique<One>(
-        settings, i + 1, replica, [this, i](Error error) { group_failed(i + 1, std::move(error)); },
-        fmt::format("group {}, ", i + 1),
-        [this](const raft::Membership& membership) { note_members(membership); }));
-    One& one = *all_.back();
+        settings, number, own_->of(number),
+        [this, number](Error error) { group_failed(number, std::move(error)); },
+        fmt::format("group {}, ", number),
+        [this, number](const raft::Membership& members) { note_members(number, members); }));
+  }
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    One& one = *all_[i];
     auto store = one.service.open_store(host_->cluster_id());
     if (!store) return store.error();
-    auto group = host_->open_group(group_options(settings, options, i, replica), *store.value(),
-                                   one.observer);
+    auto group = host_->open_group(group_options(settings, options, i, one.replica.load()),
+                                   *store.value(), one.observer);
     if (!group) return group.error();
     one.group = group.value();
   }
+  return {};
+}
+
+Result<void> Replicas::find_places(const ServeSettings& settings,
+                                   const node::NodeOptions& options) {
+  const std::vector<std::size_t> waiting = own_->waiting();
+  std::vector<GroupPlaces::Start> starts;
+  for (std::size_t number = 2; number <= settings.groups; ++number) {
+    GroupPlaces::Start start;
+    start.nodes = first_nodes(settings, options, number - 1);
+    const bool waits = std::find(waiting.begin(), waiting.end(), number) != waiting.end();
+    start.here = has(start.nodes, self_) && own_->of(number) == self_ && !waits;
+    // Any of them has been there for longer.
+    for (const node::Peer& host : settings.join_hosts) start.nodes.push_back(host.id);
+    starts.push_back(std::move(start));
+  }
+  auto places = GroupPlaces::load(data_dir_, self_, std::move(starts));
+  if (!places) return places.error();
+  places_ = std::move(places).value();
   return {};
 }
 
@@ -237,12 +283,23 @@ void Replicas::begin(ServerState& state) {
   }
   kv::SlotMover::Options options;
   options.notice = [](const std::string& text) { spdlog::info("{}", text); };
+  options.away = [this](std::size_t group) {
+    const GroupPlace* const place = places_->of(group + 1);
+    if (place == nullptr || place->here()) return std::string();
+    return fmt::format(
+        "this node leads the group that they leave, and has no replica of the other one: transfer "
+        "the leadership to a node that has both, or add a replica of group {} here",
+        group + 1);
+  };
   mover_.emplace(std::move(groups), std::move(options));
 }
 
 ServedGroups Replicas::served() {
   std::vector<ServedGroup> groups;
-  for (const auto& one : all_) groups.push_back(one->service.served());
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    groups.push_back(all_[i]->service.served());
+    if (places_) groups.back().place = places_->of(i + 1);
+  }
   return ServedGroups(std::move(groups));
 }
 
@@ -252,6 +309,7 @@ void Replicas::look() {
   note_own();
   end_in_time();
   if (!own_) return;
+  aim_places();
   for (const std::size_t number : own_->waiting()) {
     all_[number - 1]->group->status([this, number](const node::NodeStatus& status) {
       const std::lock_guard lock(members_mutex_);
@@ -260,7 +318,24 @@ void Replicas::look() {
   }
 }
 
-/// Which of its replicas were removed or added is in a file, for the next start.
+/// Clients are sent to nodes that are there. Every node is a member of the first group.
+void Replicas::aim_places() {
+  home().status([this](const node::NodeStatus& status) {
+    std::set<raft::NodeId> connected;
+    for (const node::MemberStatus& member : status.members) {
+      if (member.connected) connected.insert(node_of(member.id));
+    }
+    const std::lock_guard lock(members_mutex_);
+    if (state_ != nullptr) places_->aim(connected, state_->options.client_addresses);
+  });
+}
+
+Result<void> Replicas::hear_place(std::size_t group, const std::vector<raft::NodeId>& nodes) {
+  return places_->hear(group, nodes);
+}
+
+/// Which of its replicas were removed or added is in a file, for the next start; and before that
+/// where their groups are.
 void Replicas::note_own() {
   if (!own_) return;
   std::vector<std::size_t> added;
@@ -274,6 +349,7 @@ void Replicas::note_own() {
     // The others say it again at the next start.
     if (!noted) spdlog::error("which replicas this node has: {}", noted.error().message);
   };
+  note(places_->save());
   if (!added.empty()) note(own_->note_added(added));
   if (!removed.empty()) note(own_->note_removed(removed));
 }
@@ -296,7 +372,14 @@ void Replicas::note_hosts(const std::vector<node::Peer>& named) {
 }
 
 /// The loop's thread.
-void Replicas::note_members(const raft::Membership& membership) {
+void Replicas::note_members(std::size_t number, const raft::Membership& membership) {
+  std::vector<raft::NodeId> nodes;
+  for (const raft::NodeId voter : membership.voters) nodes.push_back(node_of(voter));
+  for (const raft::Member& member : membership.members) {
+    if (!has(nodes, node_of(member.id))) nodes.push_back(node_of(member.id));
+  }
+  const bool among = membership.find(all_[number - 1]->replica.load()) != nullptr;
+  places_->learn(number, std::move(nodes), among);
   const std::lock_guard lock(members_mutex_);
   for (const raft::Member& member : membership.members) {
     const raft::NodeId node = node_of(member.id);
@@ -347,6 +430,7 @@ Result<void> Replicas::add_host(const node::Peer& host) {
 /// Any thread.
 void Replicas::group_failed(std::size_t number, Error error) {
   if (error.code != ErrorCode::removed) return failure_.set(std::move(error));
+  if (places_) places_->leave(number);
   {
     const std::lock_guard lock(members_mutex_);
     removed_.push_back(number);
