@@ -79,13 +79,17 @@ void GroupPlaces::set(std::size_t group, Nodes nodes) {
   std::erase(nodes, self_);
   // Without another node it is the only member, which is nothing to know once it is none.
   if (nodes.empty()) return;
-  if (of(group)->set_nodes(std::move(nodes))) changed_.store(true);
+  if (!of(group)->set_nodes(std::move(nodes))) return;
+  changed_.store(true);
+  // At once: an old target may be a node that would send its clients back.
+  const std::lock_guard lock(mutex_);
+  aim(*of(group));
 }
 
 void GroupPlaces::learn(std::size_t group, Nodes nodes, bool among) {
   if (of(group) == nullptr || nodes.empty()) return;
   set(group, std::move(nodes));
-  if (among) of(group)->set_here(true);
+  of(group)->set_here(among);
 }
 
 void GroupPlaces::leave(std::size_t group) {
@@ -107,18 +111,23 @@ Result<void> GroupPlaces::hear(std::size_t group, const Nodes& nodes) {
 
 void GroupPlaces::aim(const std::set<raft::NodeId>& connected,
                       const std::map<raft::NodeId, std::string>& addresses) {
-  for (const auto& place : places_) {
-    if (place->here()) continue;
-    raft::NodeId target = raft::kNobody;
-    for (const raft::NodeId node : place->nodes()) {
-      if (addresses.count(node) == 0) continue;
-      if (target == raft::kNobody) target = node;
-      if (connected.count(node) == 0) continue;
-      target = node;
-      break;
-    }
-    place->set_target(target);
+  const std::lock_guard lock(mutex_);
+  connected_ = connected;
+  addresses_ = addresses;
+  for (const auto& place : places_) aim(*place);
+}
+
+/// The caller holds mutex_. Also of a group that is here: it may leave at any moment.
+void GroupPlaces::aim(GroupPlace& place) const {
+  raft::NodeId target = raft::kNobody;
+  for (const raft::NodeId node : place.nodes()) {
+    if (addresses_.count(node) == 0) continue;
+    if (target == raft::kNobody) target = node;
+    if (connected_.count(node) == 0) continue;
+    target = node;
+    break;
   }
+  place.set_target(target);
 }
 
 Result<void> GroupPlaces::save() {

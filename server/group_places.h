@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -34,7 +35,8 @@ class GroupPlaces {
 
   /// Null: of the first group.
   GroupPlace* of(std::size_t group);
-  /// The members of a group, by the log of the replica here. `among`: this node is one of them.
+  /// The members of a group, by the log of the replica here. `among`: that is one of them. It may
+  /// be so again: the entry of a removal may be taken back.
   void learn(std::size_t group, Nodes nodes, bool among);
   /// The replica here was removed.
   void leave(std::size_t group);
@@ -52,12 +54,17 @@ class GroupPlaces {
   GroupPlaces(std::string data_dir, raft::NodeId self, std::vector<Start> starts);
   bool take_line(std::string_view line);
   void set(std::size_t group, Nodes nodes);
+  void aim(GroupPlace& place) const;
 
   const std::string data_dir_;
   const raft::NodeId self_;
   const std::vector<Start> starts_;
   std::vector<std::unique_ptr<GroupPlace>> places_;
   std::atomic<bool> changed_{false};
+  mutable std::mutex mutex_;
+  /// Of the last aim(). Under mutex_.
+  std::set<raft::NodeId> connected_;
+  std::map<raft::NodeId, std::string> addresses_;
 };
 
 }  // namespace leasehold::server

@@ -15,6 +15,7 @@
 #include <leasehold/server/log_observer.h>
 #include <leasehold/server/own_replicas.h>
 #include <leasehold/server/removals.h>
+#include <leasehold/server/replica_seat.h>
 #include <leasehold/server/settings.h>
 
 #include <atomic>
@@ -90,6 +91,7 @@ class Replicas {
     LogObserver observer;
     GroupService service;
     std::atomic<raft::NodeId> replica;  ///< its number in the group
+    ReplicaSeat seat;                   ///< of a group of many
     node::Group* group = nullptr;
   };
 
@@ -108,6 +110,8 @@ class Replicas {
   void aim_places();
   void meet_members();
   Result<void> replace_removed();
+  void replace_one();
+  Result<void> replace(std::size_t number);
   void note_own();
 
   const raft::NodeId self_;
@@ -123,6 +127,10 @@ class Replicas {
   std::vector<node::Peer> unknown_;
   /// Groups that have added this node, or removed it. Under members_mutex_.
   std::vector<std::size_t> added_, removed_;
+  const ServeSettings* settings_ = nullptr;     ///< of many groups
+  const node::NodeOptions* options_ = nullptr;  ///< of many groups
+  /// Groups whose removed replica could not be exchanged: the next start does it.
+  std::set<std::size_t> stuck_;
   std::optional<OwnReplicas> own_;       ///< of many groups
   std::unique_ptr<GroupPlaces> places_;  ///< of many groups
   /// Why the process ends at that time: group 1 has removed this node. Under members_mutex_.

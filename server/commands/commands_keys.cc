@@ -77,6 +77,7 @@ std::optional<ScanPosition> next_group(ScanPosition at, const ServedGroups& grou
   if (at.group < groups.all().size()) return at;
   const std::uint64_t now = routes.version();
   const kv::SlotSet elsewhere = routes.changed_since(at.began);
+  if (elsewhere.none()) return std::nullopt;
   const std::size_t again = group_with(elsewhere, 0, groups);
   if (again == groups.all().size()) return std::nullopt;
   return ScanPosition{again, std::nullopt, now, at.began};

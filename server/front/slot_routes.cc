@@ -170,7 +170,8 @@ SlotStay::SlotStay(const kv::Slots& slots, const GroupPlace* place, const Comman
 bool SlotStay::stayed() const {
   const Seen now = look();
   const bool here = before_.here % 2 == 1 && before_.here == now.here;
-  return here && before_.serves && now.serves && before_.epoch == now.epoch;
+  if (!here) return false;
+  return before_.serves && now.serves && before_.epoch == now.epoch;
 }
 
 SlotStay::Seen SlotStay::look() const {

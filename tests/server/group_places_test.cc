@@ -83,6 +83,14 @@ TEST_F(GroupPlacesTest, TheLastMemberThatLeavesForgetsNothing) {
   EXPECT_THAT(places->of(2)->nodes(), ElementsAre(node(2), node(4)));
 }
 
+TEST_F(GroupPlacesTest, AReplicaWhoseLogHasItsRemovalServesNothing) {
+  const auto places = loaded();
+  places->learn(2, {node(1), node(4)}, false);
+  EXPECT_FALSE(places->of(2)->here());
+  places->learn(2, {node(2), node(3), node(4)}, true);
+  EXPECT_TRUE(places->of(2)->here()) << "the entry was taken back";
+}
+
 TEST_F(GroupPlacesTest, AReplicaThatIsAddedIsHere) {
   const auto places = loaded();
   places->learn(3, {node(1), node(2)}, false);
@@ -111,6 +119,17 @@ TEST_F(GroupPlacesTest, ClientsAreSentToANodeThatIsConnected) {
   EXPECT_EQ(place.target(), node(2)) << "the other one's address is not known";
   places->aim({node(1), node(2)}, {});
   EXPECT_EQ(place.target(), raft::kNobody);
+}
+
+// A target from before may have lost its replica, and know that this node was to get one.
+TEST_F(GroupPlacesTest, WhoLeavesKnowsAtOnceWhereClientsGo) {
+  const auto places = loaded();
+  places->aim({node(1), node(2), node(4)}, addresses_);
+  EXPECT_EQ(places->of(2)->target(), node(2));
+  places->learn(2, {node(1), node(4)}, false);
+  EXPECT_EQ(places->of(2)->target(), node(1));
+  ASSERT_TRUE(places->hear(2, {node(4)}).ok());
+  EXPECT_EQ(places->of(2)->target(), node(4));
 }
 
 TEST_F(GroupPlacesTest, TheErrorLeadsThere) {
