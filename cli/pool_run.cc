@@ -20,9 +20,9 @@ using Timeout = client::RespClient::Timeout;
 /// Between two looks at the pool when there is nothing to do.
 constexpr auto kPoolPause = std::chrono::milliseconds(200);
 /// Pause between two reports of what is waited for.
-constexpr auto kTellPause = std::chrono::seconds(2);
+constexpr auto kPoolTellPause = std::chrono::seconds(2);
 /// For the answer of a leader that has begun: above its --command-timeout, as a rule.
-constexpr Timeout kStepTimeout{20'000};
+constexpr Timeout kPoolStepTimeout{20'000};
 /// Voters of the first group: more would make each change of the users slower, and no safer.
 constexpr std::size_t kHomeVotersMax = 5;
 
@@ -138,7 +138,7 @@ class Balance {
                     kNotExecuted);
       }
       if (worked) continue;
-      if (now > told + kTellPause) {
+      if (now > told + kPoolTellPause) {
         told = now;
         if (!why_.empty()) std::cerr << why_ << std::endl;
       }
@@ -163,7 +163,7 @@ class Balance {
     if (step.added != raft::kNobody) introduce(step.added, view);
     auto client = client::RespClient::connect(
         server, options_.look, access().in_group(static_cast<std::size_t>(step.group.value())));
-    const auto reply = client ? client.value().call(step.command, kStepTimeout)
+    const auto reply = client ? client.value().call(step.command, kPoolStepTimeout)
                               : Result<client::RespValue>(client.error());
     using Kind = client::RespValue::Kind;
     if (reply && (reply.value().kind == Kind::simple || reply.value().kind == Kind::bulk)) {

@@ -14,13 +14,13 @@ namespace {
 using PoolAnswer = nlohmann::ordered_json;
 
 /// A learner that lacks no more is promoted: the leader waits for the rest.
-constexpr std::uint64_t kNearlyThere = 1000;
+constexpr std::uint64_t kPoolNearlyThere = 1000;
 
 raft::NodeId node_in(const PoolAnswer& object, const char* key) {
   return raft::NodeId(object.at(key).get<std::uint64_t>());
 }
 
-Result<PoolAnswer> ask(const std::string& server, client::RespClient::Timeout timeout) {
+Result<PoolAnswer> ask_of_pool(const std::string& server, client::RespClient::Timeout timeout) {
   auto client = client::RespClient::connect(server, timeout, access().in_group(0));
   if (!client) return client.error();
   const auto reply = client.value().call({"LEASEHOLD", "POOL"}, timeout);
@@ -144,7 +144,7 @@ Result<PoolView> look_at_pool(const std::vector<std::string>& servers,
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < servers.size(); ++i) {
     threads.emplace_back([&answer = answers[i], &server = servers[i], timeout] {
-      answer.emplace(ask(server, timeout));
+      answer.emplace(ask_of_pool(server, timeout));
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -206,7 +206,7 @@ placement::Pool pool_of(const PoolView& view, const PoolWishes& wishes,
     for (const PoolMember& member : group.members) {
       if (member.voter) planned.voters.push_back({member.replica, member.node});
       if (member.voter) continue;
-      planned.learners.push_back({member.replica, member.node, member.behind <= kNearlyThere});
+      planned.learners.push_back({member.replica, member.node, member.behind <= kPoolNearlyThere});
     }
     pool.groups.push_back(std::move(planned));
   }
