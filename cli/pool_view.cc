@@ -37,11 +37,8 @@ PoolSeat seat_of(const PoolAnswer& group) {
   PoolSeat seat;
   seat.replica = node_in(group, "id");
   seat.here = group.at("here").get<bool>();
-  const PoolAnswer& members = group.at("members");
-  const bool named = std::any_of(members.begin(), members.end(), [&](const PoolAnswer& member) {
-    return node_in(member, "id") == seat.replica;
-  });
-  seat.addable = group.at("joining").get<bool>() || named;
+  // One that was removed and is not exchanged yet is neither.
+  seat.addable = group.at("joining").get<bool>() || seat.here;
   for (const PoolAnswer& node : group.value("nodes", PoolAnswer::array())) {
     seat.nodes.emplace_back(node.get<std::uint64_t>());
   }

@@ -230,6 +230,7 @@ TEST_F(HostTest, AReplicaMovesAndAnotherOneComesBack) {
   // Who comes to it late meets one that is stopped.
   EXPECT_EQ(propose(part(3, 1), "late").status, replica::ProposeStatus::dropped);
   EXPECT_EQ(status(part(3, 1)).id, raft::NodeId(13));
+  EXPECT_THAT(status(part(3, 1)).members, IsEmpty()) << "nobody takes it for a member";
   EXPECT_FALSE(part(3, 1).group->lease_view().look(part(3, 1).group->clock()).readable_index());
   // The same host again, as another replica.
   joins.replica = raft::NodeId(13);
