@@ -16,6 +16,7 @@ Run add_get(Flags& flags);
 Run add_lease(Flags& flags);
 Run add_lock(Flags& flags);
 Run add_member(Flags& flags);
+Run add_pool(Flags& flags);
 Run add_put(Flags& flags);
 Run add_rebuild(Flags& flags);
 Run add_register(Flags& flags);

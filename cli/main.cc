@@ -81,6 +81,8 @@ void add_commands(Parser& parser) {
       {"lock", "Run a command while a lock is held, and stop it before the lock can end", add_lock},
       {"member", "List, add, promote, remove or replace the members of a running group",
        add_member},
+      {"pool", "Show where the replicas of many groups are, balance them, and empty a node",
+       add_pool},
       {"register", "Keep a key while this command runs, so that others see that a service is alive",
        add_register},
       {"settings", "Show, check and change the numbers on which a group agrees", add_settings},

@@ -34,7 +34,8 @@ struct RespValue {
   }
   /// "The command was not executed": another server may take it.
   bool not_executed() const {
-    return is_error("NOLEADER") || is_error("TRYAGAIN") || is_error("WITNESS");
+    return is_error("NOLEADER") || is_error("TRYAGAIN") || is_error("WITNESS") ||
+           is_error("MOVED") || is_error("CLUSTERDOWN");
   }
 };
 

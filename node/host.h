@@ -92,7 +92,9 @@ class Host {
                                             replica::Observer& observer);
   virtual ~Host() = default;
 
-  /// Starts a replica; it is valid until close_group() or remove_group(), or until the host ends.
+  /// Starts a replica; it is valid until the host ends, and stopped after close_group() or
+  /// remove_group(): a call ends at once then, and one of its kind may be as well one of its
+  /// successor, which is opened behind it.
   /// It takes part from the next turn of the host's thread on, and calls come behind that.
   /// `machine` and `observer` outlive the replica. Errors: invalid_argument (options; or the group
   /// is open; or it was closed, and can only be opened again in another process), wrong_cluster

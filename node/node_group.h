@@ -130,6 +130,12 @@ class GroupShell final : public Group, private storage::StorageSink {
 
   /// Not the loop's thread. Ends what the pools do for it.
   void stop_work();
+  /// Behind that, on the loop's thread: what takes memory ends.
+  void forget() {
+    driver_.reset();
+    // It is no member, and does not say that it was.
+    ground_.members.clear();
+  }
   /// Behind all that: the log is about to end.
   void log_ends() { ground_.log = nullptr; }
 

@@ -177,6 +177,8 @@ class HostShell final : public Host, private replica::SupportStore {
   std::vector<std::unique_ptr<Seat>> entering_;
   /// Under mutex_, and changed on the loop's thread only.
   std::map<raft::GroupId, std::unique_ptr<Seat>> seats_;
+  /// Closed ones, to which a caller may still come. Under one_at_a_time_.
+  std::vector<std::unique_ptr<Seat>> ended_;
 };
 
 }  // namespace leasehold::node

@@ -57,6 +57,21 @@ Result<void> validate(const GroupOptions& options, const HostOptions& host) {
   return options.timing.validate();
 }
 
+/// What the node has in the folder of a group (node_snapshots.cc, node_restored.cc). The rest is
+/// its state machine's.
+Result<void> remove_own_files(const std::string& folder) {
+  std::error_code failed;
+  for (const char* name : {"/snapshot", "/RESTORED", "/RESTORING"}) {
+    std::filesystem::remove_all(folder + name, failed);
+    if (!failed) continue;
+    return Error{ErrorCode::io, fmt::format("cannot remove {}{}: {}; the replica is gone", folder,
+                                            name, failed.message())};
+  }
+  // Unless there is something of the state machine.
+  std::filesystem::remove(folder, failed);
+  return {};
+}
+
 /// As which replica the members name this host's directory, if it is not `replica`. While a host's
 /// replica is replaced by another one there, they name it twice.
 std::optional<raft::NodeId> other_replica(const std::vector<raft::Member>& members,
@@ -234,9 +249,12 @@ void HostShell::close(std::unique_lock<std::mutex>& one, raft::GroupId group) {
   one.unlock();
   seat->shell.stop_work();
   // What was posted for it meanwhile finds nobody; tasks that name it are over behind this one.
-  on_loop([] {});
+  on_loop([&seat] { seat->shell.forget(); });
   one.lock();
-  seat.reset();
+  // A caller may hold it until the host ends. What it needed most memory for is gone.
+  seat->shell.log_ends();
+  seat->log.reset();
+  ended_.push_back(std::move(seat));
   closing_.erase(group);
   closed_.notify_all();
 }
@@ -260,11 +278,7 @@ Result<void> HostShell::remove_group(raft::GroupId group, raft::NodeId replica) 
   if (replica <= log_->retired(group)) return {};
   opened_.erase(group);
   if (auto removed = log_->remove_group(group, replica); !removed.ok()) return removed;
-  std::error_code failed;
-  std::filesystem::remove_all(folder_of(group), failed);
-  if (!failed) return {};
-  return Error{ErrorCode::io, fmt::format("cannot remove {}: {}; the replica is gone",
-                                          folder_of(group), failed.message())};
+  return remove_own_files(folder_of(group));
 }
 
 std::string HostShell::folder_of(raft::GroupId group) const {

@@ -102,6 +102,7 @@ void GroupService::say_space(bool full) {
 
 void GroupService::begin(node::Group& group, ServerState& state) {
   group_.store(&group);
+  state_ = &state;
   group.on_failure([this](Error error) { failed_(std::move(error)); });
   const lease::Duration timeout = settings_.server.command_timeout;
   keeper_.emplace(group.clock(),
@@ -130,6 +131,18 @@ void GroupService::look() {
   sessions_->look();
   leases_->look();
   if (states_) states_->look();
+}
+
+Result<void> GroupService::empty_store() {
+  return on_disk_ != nullptr ? on_disk_->clear() : Result<void>();
+}
+
+void GroupService::serve_as(raft::NodeId replica) {
+  replica_ = replica;
+  if (!states_) return;
+  states_->stop();
+  states_.emplace(*group_.load(), *on_disk_, health_, *state_,
+                  state_watch_options(settings_, number_, replica_));
 }
 
 void GroupService::interrupt() {

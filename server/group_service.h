@@ -43,6 +43,11 @@ class GroupService {
   /// `group`, the replica of open_store(), and `state` outlive this until stop().
   void begin(node::Group& group, ServerState& state);
   void look();
+  /// While the replica is exchanged: nothing of the old one is left. Errors: those of the store.
+  Result<void> empty_store();
+  /// Its successor has that number.
+  void serve_as(raft::NodeId replica);
+  replica::StateMachine& machine() { return *store_; }
   /// A full disk would hold the thread that applies.
   void interrupt();
   void stop();
@@ -57,12 +62,13 @@ class GroupService {
 
   const ServeSettings& settings_;
   const std::size_t number_;
-  const raft::NodeId replica_;
+  raft::NodeId replica_;
   const std::string data_dir_;  ///< of the group
   const Failed failed_;
   std::unique_ptr<kv::Store> store_;
   kv::RocksdbStore* on_disk_ = nullptr;  ///< the same; null at a witness
   std::atomic<node::Group*> group_{nullptr};
+  ServerState* state_ = nullptr;
   StateHealth health_;
   std::optional<kv::LeaseKeeper> keeper_;
   std::optional<Backups> backups_;

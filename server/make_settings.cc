@@ -102,6 +102,14 @@ Result<void> check_together(ServeSettings& settings) {
   if (settings.groups > 1) {
     if (auto numbers = check_node_numbers(settings); !numbers) return numbers;
   }
+  if (settings.replicas > 0 && settings.groups == 1) {
+    return invalid(
+        "--replicas goes with --groups: a group that is alone has a replica at each node");
+  }
+  if (settings.replicas > node.peers.size() && !node.peers.empty()) {
+    return invalid(
+        fmt::format("--replicas {}: --peers names {} nodes", settings.replicas, node.peers.size()));
+  }
   if (settings.groups > 1 && node.witness) {
     return invalid("--groups goes without --witness: a witness has one group");
   }
@@ -136,6 +144,7 @@ void describe(ServeSettings& settings) {
       {"id", std::to_string(settings.node.id.value())},
       {"data-dir", settings.data_dir},
       {"groups", std::to_string(settings.groups)},
+      {"replicas", std::to_string(settings.replicas)},
       {"cluster", settings.node.cluster},
       {"peer-protection", net::name_of(settings.node.peer_security.dial)},
       {"client-tls", client_tls_name(settings.server.client_tls)},
@@ -191,6 +200,7 @@ Result<ServeSettings> make_settings(const SettingTexts& texts) {
   settings.server.advertise = settings.advertise;
   settings.server.cluster = settings.node.cluster;
   settings.server.many_groups = settings.groups > 1;
+  settings.server.replicas = settings.replicas;
   settings.server.client_addresses.try_emplace(settings.node.id, settings.advertise);
   settings.node.data_dir = settings.data_dir;
   describe(settings);

@@ -3,9 +3,10 @@
 
 #include <leasehold/base/result.h>
 
-#include <atomic>
 #include <cstddef>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace leasehold::server {
@@ -18,8 +19,11 @@ class Removals {
   /// This node was removed from the group of that number, with that error. Returns why the process
   /// has to end; none: it serves the other groups.
   std::optional<Error> note(std::size_t number, Error error) {
-    const bool all = removed_.fetch_add(1) + 1 >= groups_;
-    if (all) return error;
+    const std::lock_guard lock(mutex_);
+    removed_.insert(number);
+    // It goes on as one that waits, except without users.
+    if (number > 1 && removed_.count(1) == 0) return std::nullopt;
+    if (removed_.size() >= groups_) return error;
     if (number > 1) return std::nullopt;
     // Nothing would change the users here any more: who is locked out later would be let in.
     error.message +=
@@ -27,12 +31,21 @@ class Removals {
         "too (leasehold member remove)";
     return error;
   }
+  /// It is a member of the group again, as another replica.
+  void added(std::size_t number) {
+    const std::lock_guard lock(mutex_);
+    removed_.erase(number);
+  }
 
-  bool of_all() const { return removed_.load() >= groups_; }
+  bool of_all() const {
+    const std::lock_guard lock(mutex_);
+    return removed_.size() >= groups_;
+  }
 
  private:
   const std::size_t groups_;
-  std::atomic<std::size_t> removed_{0};
+  mutable std::mutex mutex_;
+  std::set<std::size_t> removed_;
 };
 
 }  // namespace leasehold::server

@@ -1,8 +1,8 @@
 #include <leasehold/kv/local/led_group.h>
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/replica_number.h>
-#include <leasehold/server/host_cluster.h>
 #include <leasehold/server/host_file.h>
+#include <leasehold/server/replica_options.h>
 #include <leasehold/server/replicas.h>
 
 #include <fmt/format.h>
@@ -17,23 +17,10 @@
 namespace leasehold::server {
 namespace {
 
-/// Many groups share what one has of memory and of the log. With less than this a group is slow.
-constexpr std::size_t kCacheBytesMin = std::size_t{1} << 20U;
-constexpr std::uint64_t kLogBytesMin = std::uint64_t{4} << 20U;
-
 /// Of a command that moves slots, and of the wait until a store is new enough.
 constexpr lease::Duration kMoverTimeout = std::chrono::seconds(5);
 /// A node that is removed from group 1 hears within this time of its other groups, too.
 constexpr auto kRemovalsTake = std::chrono::seconds(3);
-
-/// Threads that call state machines.
-constexpr std::size_t kAppliersMax = 8;
-
-/// What one of them gets of `all`.
-template <class Bytes>
-Bytes share_of(Bytes all, std::size_t groups, Bytes least) {
-  return std::min(all, std::max<Bytes>(all / groups, least));
-}
 
 Result<void> check_folder(const ServeSettings& settings) {
   const bool of_many = std::filesystem::exists(settings.data_dir + "/groups");
@@ -53,32 +40,6 @@ Result<void> check_folder(const ServeSettings& settings) {
   return {};
 }
 
-/// Of the settings: this node, and the others that it knows at its start.
-std::vector<node::Peer> first_hosts(const ServeSettings& settings,
-                                    const node::NodeOptions& options) {
-  if (!options.peers.empty()) return options.peers;
-  std::vector<node::Peer> hosts = settings.join_hosts;
-  const bool named = std::any_of(hosts.begin(), hosts.end(),
-                                 [&](const node::Peer& host) { return host.id == options.id; });
-  if (!named) hosts.push_back({options.id, options.listen});
-  return hosts;
-}
-
-node::HostOptions host_options(const ServeSettings& settings, const node::NodeOptions& options) {
-  node::HostOptions host;
-  host.id = options.id;
-  host.data_dir = settings.data_dir;
-  host.cluster = host_cluster(settings.node.cluster, settings.groups);
-  host.hosts = first_hosts(settings, options);
-  host.listen = options.listen;
-  host.peer_security = options.peer_security;
-  host.timing = options.timing;
-  host.deputy = options.deputy;
-  // A call may take long, and must not hold up all groups.
-  host.appliers = std::clamp(settings.groups / 2, host.appliers, kAppliersMax);
-  return host;
-}
-
 std::string text_of(const node::Peer& host) {
   return fmt::format("{}={}", host.id.value(), host.address);
 }
@@ -95,39 +56,6 @@ Result<void> check_host(const node::Peer& host) {
   if (parsed.value().size() == 1 && text_of(parsed.value().front()) == text_of(host)) return {};
   return Error{ErrorCode::invalid_argument,
                fmt::format("{}: write the node as id=host:port", text_of(host))};
-}
-
-/// At first each host leads as many groups as any other, and again when it has been away.
-std::vector<raft::NodeId> preferred_leaders(const node::NodeOptions& options, std::size_t group) {
-  // One that joins leaves that to the others.
-  if (!options.preferred_leaders.empty() || options.peers.empty()) return options.preferred_leaders;
-  std::vector<raft::NodeId> order;
-  for (const node::Peer& peer : options.peers) order.push_back(peer.id);
-  std::sort(order.begin(), order.end());
-  std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(group % order.size()),
-              order.end());
-  return order;
-}
-
-/// `number` counts from 0.
-node::GroupOptions group_options(const ServeSettings& settings, const node::NodeOptions& options,
-                                 std::size_t number, raft::NodeId replica) {
-  node::GroupOptions group;
-  group.group = raft::GroupId(number + 1);
-  group.replica = replica;
-  // The first replicas have the numbers of their nodes. A later one joins what these have formed.
-  if (replica == options.id) {
-    for (const node::Peer& peer : options.peers) group.members.push_back({peer.id, peer.id});
-    group.preferred_leaders = preferred_leaders(options, number);
-  }
-  group.timing = options.timing;
-  group.preference_settle = options.preference_settle;
-  group.limits = options.limits;
-  replica::Limits& limits = group.limits;
-  limits.cache_bytes_max = share_of(limits.cache_bytes_max, settings.groups, kCacheBytesMin);
-  limits.log_tail_bytes = share_of(limits.log_tail_bytes, settings.groups, kLogBytesMin);
-  limits.log_cut_bytes = share_of(limits.log_cut_bytes, settings.groups, kLogBytesMin);
-  return group;
 }
 
 }  // namespace
@@ -166,6 +94,8 @@ Result<void> Replicas::open_alone(const ServeSettings& settings, const node::Nod
 
 Result<void> Replicas::open_many(const ServeSettings& settings, const node::NodeOptions& options,
                                  const lease::Clock& clock) {
+  settings_ = &settings;
+  options_ = &options;
   auto host = node::Host::open(host_options(settings, options), clock, of_host_);
   if (!host) {
     Error error = host.error();
@@ -184,20 +114,44 @@ Result<void> Replicas::open_many(const ServeSettings& settings, const node::Node
   if (!own) return own.error();
   own_.emplace(std::move(own).value());
   if (auto replaced = replace_removed(); !replaced) return replaced;
-  for (std::size_t i = 0; i < settings.groups; ++i) {
-    const raft::NodeId replica = own_->of(i + 1);
+  if (auto found = find_places(settings, options); !found) return found;
+  // All are there before the first one calls back.
+  for (std::size_t number = 1; number <= settings.groups; ++number) {
     all_.push_back(std::make_unique<One>(
-        settings, i + 1, replica, [this, i](Error error) { group_failed(i + 1, std::move(error)); },
-        fmt::format("group {}, ", i + 1),
-        [this](const raft::Membership& membership) { note_members(membership); }));
-    One& one = *all_.back();
+        settings, number, own_->of(number),
+        [this, number](Error error) { group_failed(number, std::move(error)); },
+        fmt::format("group {}, ", number),
+        [this, number](const raft::Membership& members) { note_members(number, members); }));
+  }
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    One& one = *all_[i];
     auto store = one.service.open_store(host_->cluster_id(), cache_);
     if (!store) return store.error();
-    auto group = host_->open_group(group_options(settings, options, i, replica), *store.value(),
-                                   one.observer);
+    auto group = host_->open_group(group_options(settings, options, i, one.replica.load()),
+                                   *store.value(), one.observer);
     if (!group) return group.error();
-    one.group = group.value();
+    one.seat.put(*group.value());
+    one.group = &one.seat;
   }
+  return {};
+}
+
+Result<void> Replicas::find_places(const ServeSettings& settings,
+                                   const node::NodeOptions& options) {
+  const std::vector<std::size_t> waiting = own_->waiting();
+  std::vector<GroupPlaces::Start> starts;
+  for (std::size_t number = 2; number <= settings.groups; ++number) {
+    GroupPlaces::Start start;
+    start.nodes = first_nodes(settings, options, number - 1);
+    const bool waits = std::find(waiting.begin(), waiting.end(), number) != waiting.end();
+    start.here = contains(start.nodes, self_) && own_->of(number) == self_ && !waits;
+    // Any of them has been there for longer.
+    for (const node::Peer& host : settings.join_hosts) start.nodes.push_back(host.id);
+    starts.push_back(std::move(start));
+  }
+  auto places = GroupPlaces::load(data_dir_, self_, std::move(starts));
+  if (!places) return places.error();
+  places_ = std::move(places).value();
   return {};
 }
 
@@ -224,6 +178,47 @@ Result<void> Replicas::replace_removed() {
   return {};
 }
 
+/// The same while the node runs, one at a time. The first group, which has the users, waits for the
+/// next start.
+void Replicas::replace_one() {
+  {
+    const std::lock_guard lock(members_mutex_);
+    if (end_) return;
+  }
+  for (const std::size_t number : own_->replaceable()) {
+    if (number == 1 || stuck_.count(number) > 0) continue;
+    if (const auto replaced = replace(number); !replaced) {
+      stuck_.insert(number);
+      spdlog::error(
+          "group {}: what the removed replica has here could not be deleted: {}; start this node "
+          "again, then it waits to be added",
+          number, replaced.error().message);
+    }
+    return;
+  }
+}
+
+/// Nobody is sent to the replica any more, and who reads it all the same finds that it went.
+Result<void> Replicas::replace(std::size_t number) {
+  One& one = *all_[number - 1];
+  const raft::GroupId group(number);
+  if (auto removed = host_->remove_group(group, own_->of(number)); !removed) return removed;
+  if (auto emptied = one.service.empty_store(); !emptied) return emptied;
+  if (auto replaced = own_->replace(number); !replaced) return replaced;
+  const raft::NodeId fresh = own_->of(number);
+  one.replica.store(fresh);
+  auto opened = host_->open_group(group_options(*settings_, *options_, number - 1, fresh),
+                                  one.service.machine(), one.observer);
+  if (!opened) return opened.error();
+  one.seat.put(*opened.value());
+  one.service.serve_as(fresh);
+  spdlog::info(
+      "group {}: deleted what the removed replica had here; this node may be added again (as "
+      "replica {})",
+      number, fresh.value());
+  return {};
+}
+
 Replicas::~Replicas() {
   stop();
 }
@@ -244,12 +239,23 @@ void Replicas::begin(ServerState& state) {
   }
   kv::SlotMover::Options options;
   options.notice = [](const std::string& text) { spdlog::info("{}", text); };
+  options.away = [this](std::size_t group) {
+    const GroupPlace* const place = places_->of(group + 1);
+    if (place == nullptr || place->here()) return std::string();
+    return fmt::format(
+        "this node leads the group that they leave, and has no replica of the other one: transfer "
+        "the leadership to a node that has both, or add a replica of group {} here",
+        group + 1);
+  };
   mover_.emplace(std::move(groups), std::move(options));
 }
 
 ServedGroups Replicas::served() {
   std::vector<ServedGroup> groups;
-  for (const auto& one : all_) groups.push_back(one->service.served());
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    groups.push_back(all_[i]->service.served());
+    if (places_) groups.back().place = places_->of(i + 1);
+  }
   return ServedGroups(std::move(groups));
 }
 
@@ -259,6 +265,8 @@ void Replicas::look() {
   note_own();
   end_in_time();
   if (!own_) return;
+  replace_one();
+  aim_places();
   for (const std::size_t number : own_->waiting()) {
     all_[number - 1]->group->status([this, number](const node::NodeStatus& status) {
       const std::lock_guard lock(members_mutex_);
@@ -267,7 +275,24 @@ void Replicas::look() {
   }
 }
 
-/// Which of its replicas were removed or added is in a file, for the next start.
+/// Clients are sent to nodes that are there. Every node is a member of the first group.
+void Replicas::aim_places() {
+  home().status([this](const node::NodeStatus& status) {
+    std::set<raft::NodeId> connected;
+    for (const node::MemberStatus& member : status.members) {
+      if (member.connected) connected.insert(node_of(member.id));
+    }
+    const std::lock_guard lock(members_mutex_);
+    if (state_ != nullptr) places_->aim(connected, state_->options.client_addresses);
+  });
+}
+
+Result<void> Replicas::hear_place(std::size_t group, const std::vector<raft::NodeId>& nodes) {
+  return places_->hear(group, nodes);
+}
+
+/// Which of its replicas were removed or added is in a file, for the next start; and before that
+/// where their groups are.
 void Replicas::note_own() {
   if (!own_) return;
   std::vector<std::size_t> added;
@@ -281,6 +306,8 @@ void Replicas::note_own() {
     // The others say it again at the next start.
     if (!noted) spdlog::error("which replicas this node has: {}", noted.error().message);
   };
+  note(places_->save());
+  for (const std::size_t number : added) removals_.added(number);
   if (!added.empty()) note(own_->note_added(added));
   if (!removed.empty()) note(own_->note_removed(removed));
 }
@@ -303,7 +330,14 @@ void Replicas::note_hosts(const std::vector<node::Peer>& named) {
 }
 
 /// The loop's thread.
-void Replicas::note_members(const raft::Membership& membership) {
+void Replicas::note_members(std::size_t number, const raft::Membership& membership) {
+  std::vector<raft::NodeId> nodes;
+  for (const raft::NodeId voter : membership.voters) nodes.push_back(node_of(voter));
+  for (const raft::Member& member : membership.members) {
+    if (!contains(nodes, node_of(member.id))) nodes.push_back(node_of(member.id));
+  }
+  const bool among = membership.find(all_[number - 1]->replica.load()) != nullptr;
+  places_->learn(number, std::move(nodes), among);
   const std::lock_guard lock(members_mutex_);
   for (const raft::Member& member : membership.members) {
     const raft::NodeId node = node_of(member.id);
@@ -354,6 +388,7 @@ Result<void> Replicas::add_host(const node::Peer& host) {
 /// Any thread.
 void Replicas::group_failed(std::size_t number, Error error) {
   if (error.code != ErrorCode::removed) return failure_.set(std::move(error));
+  if (places_) places_->leave(number);
   {
     const std::lock_guard lock(members_mutex_);
     removed_.push_back(number);

@@ -11,10 +11,12 @@
 #include <leasehold/server/failure.h>
 #include <leasehold/server/front/served_groups.h>
 #include <leasehold/server/front/server_state.h>
+#include <leasehold/server/group_places.h>
 #include <leasehold/server/group_service.h>
 #include <leasehold/server/log_observer.h>
 #include <leasehold/server/own_replicas.h>
 #include <leasehold/server/removals.h>
+#include <leasehold/server/replica_seat.h>
 #include <leasehold/server/settings.h>
 
 #include <atomic>
@@ -73,6 +75,9 @@ class Replicas {
   /// here; or it knows its new address. Any thread. Errors: invalid_argument: no address, or this
   /// node has one group; io.
   Result<void> add_host(const node::Peer& host);
+  /// Somebody says which nodes have a replica of a group; from 1 on. Any thread. Errors:
+  /// invalid_argument.
+  Result<void> hear_place(std::size_t group, const std::vector<raft::NodeId>& nodes);
   /// Of all groups; `done` is called once, on any thread.
   void drain(lease::Duration timeout, std::function<void(const Drained&)> done);
   /// Ends them, and then what runs for them. Idempotent.
@@ -81,13 +86,16 @@ class Replicas {
  private:
   /// Of a group, at an address that stays.
   struct One {
-    One(const ServeSettings& settings, std::size_t number, raft::NodeId replica,
+    One(const ServeSettings& settings, std::size_t number, raft::NodeId first,
         GroupService::Failed failed, std::string prefix, LogObserver::Named named)
         : observer(std::move(prefix), std::move(named)),
-          service(settings, number, replica, std::move(failed)) {}
+          service(settings, number, first, std::move(failed)),
+          replica(first) {}
 
     LogObserver observer;
     GroupService service;
+    std::atomic<raft::NodeId> replica;  ///< its number in the group
+    ReplicaSeat seat;                   ///< of a group of many
     node::Group* group = nullptr;
   };
 
@@ -100,9 +108,13 @@ class Replicas {
   void group_failed(std::size_t number, Error error);
   void end_in_time();
   void note_hosts(const std::vector<node::Peer>& named);
-  void note_members(const raft::Membership& membership);
+  void note_members(std::size_t number, const raft::Membership& membership);
+  Result<void> find_places(const ServeSettings& settings, const node::NodeOptions& options);
+  void aim_places();
   void meet_members();
   Result<void> replace_removed();
+  void replace_one();
+  Result<void> replace(std::size_t number);
   void note_own();
 
   const raft::NodeId self_;
@@ -118,7 +130,12 @@ class Replicas {
   std::vector<node::Peer> unknown_;
   /// Groups that have added this node, or removed it. Under members_mutex_.
   std::vector<std::size_t> added_, removed_;
-  std::optional<OwnReplicas> own_;  ///< of many groups
+  const ServeSettings* settings_ = nullptr;     ///< of many groups
+  const node::NodeOptions* options_ = nullptr;  ///< of many groups
+  /// Groups whose removed replica could not be exchanged: the next start does it.
+  std::set<std::size_t> stuck_;
+  std::optional<OwnReplicas> own_;       ///< of many groups
+  std::unique_ptr<GroupPlaces> places_;  ///< of many groups
   /// Why the process ends at that time: group 1 has removed this node. Under members_mutex_.
   std::optional<Error> end_;
   std::chrono::nanoseconds end_at_{0};  ///< of the coarse clock; under members_mutex_

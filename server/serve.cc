@@ -339,6 +339,9 @@ Result<int> serve(const ServeSettings& settings) {
     state.options.add_host = [&replicas](raft::NodeId node, const std::string& address) {
       return replicas.add_host({node, address});
     };
+    state.options.hear_place = [&replicas](std::size_t group, const auto& nodes) {
+      return replicas.hear_place(group, nodes);
+    };
   }
   if (const auto cache = replicas.read_cache()) {
     state.options.read_cache = [cache] {

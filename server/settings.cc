@@ -317,6 +317,10 @@ const SettingSpec kSettings[] = {
      "Groups that share the keys, by their slots; the same on every node and at every start. More "
      "than one need --peers, or --join, at each start",
      set_count<&ServeSettings::groups, 1, 1024>},
+    {"replicas", "N", "0",
+     "With --groups and --peers: so many nodes have a replica of each group but the first at its "
+     "beginning, the same number on every node; 0: all nodes. Later leasehold pool decides",
+     set_count<&ServeSettings::replicas, 0, 15>},
     {"witness", "on|off", "off",
      "on, with --join: this member votes and keeps the log, but no state: it answers "
      "neither reads nor writes. Add it with leasehold member add --witness",

@@ -39,6 +39,7 @@ struct ServeSettings {
   std::size_t backups_max = 100;       ///< in the data directory
   std::size_t read_cache = std::size_t{64} << 20U;  ///< bytes; 0: none
   std::size_t groups = 1;                           ///< that the slots are divided among
+  std::size_t replicas = 0;            ///< of a group at its beginning; 0: one at each node
   std::vector<node::Peer> join_hosts;  ///< of node.join, those that were named with their number
   bool client_tls_given = false;       ///< as well
   kv::EventHistory::Limits events;

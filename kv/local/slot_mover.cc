@@ -112,8 +112,13 @@ void SlotMover::start(SlotTask task) {
 
 void SlotMover::work(Works::iterator at) {
   const std::size_t group = at->task.group;
-  at->done = do_slot_job(moving_, group, at->task.job,
-                         [this, group] { return !ending_ && groups_[group]->leads(); });
+  const std::string away = options_.away ? options_.away(at->task.job.other - 1) : std::string();
+  if (away.empty()) {
+    at->done = do_slot_job(moving_, group, at->task.job,
+                           [this, group] { return !ending_ && groups_[group]->leads(); });
+  } else {
+    at->done = Error{ErrorCode::unavailable, away};
+  }
   const std::lock_guard lock(mutex_);
   finished_.push_back(at);
   woken_.notify_all();

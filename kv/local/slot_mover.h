@@ -34,6 +34,9 @@ class SlotMover {
     lease::Duration interval = std::chrono::milliseconds(500);
     lease::Duration retry_min = std::chrono::milliseconds(100);
     lease::Duration retry_max = std::chrono::seconds(10);
+    /// Why slots cannot go to a group, which counts from 0: its replica is elsewhere. Empty: it is
+    /// here. Any thread. May be empty: all are.
+    std::function<std::string(std::size_t group)> away;
     /// What is worth a line in the log; on the thread that looks. May be empty.
     std::function<void(const std::string&)> notice;
   };

@@ -136,6 +136,14 @@ Result<void> RocksdbStore::Impl::install_snapshot(const replica::Snapshot& snaps
   return {};
 }
 
+Result<void> RocksdbStore::Impl::clear() {
+  if (auto failed = failure()) return *failed;
+  LEASEHOLD_ASSERT(touched_.empty());
+  drop_successor();
+  auto made = make_first_database();
+  return made ? made : fail(made.error());
+}
+
 Result<raft::Index> RocksdbStore::Impl::restore(const replica::Snapshot& snapshot) {
   if (auto opened = open_folder(); !opened) return opened.error();
   if (folder_->has_live()) {
@@ -318,6 +326,9 @@ Result<std::shared_ptr<const replica::Snapshot>> RocksdbStore::take_snapshot() {
 }
 Result<void> RocksdbStore::install_snapshot(const replica::Snapshot& snapshot) {
   return impl_->install_snapshot(snapshot);
+}
+Result<void> RocksdbStore::clear() {
+  return impl_->clear();
 }
 void RocksdbStore::interrupt() {
   impl_->interrupt();

@@ -119,6 +119,11 @@ class RocksdbStore final : public Store {
   /// failed; after every other error the old state remains.
   Result<void> install_snapshot(const replica::Snapshot& snapshot) override;
 
+  /// Everything is gone, durably, as if the store had never been used; readers and listeners see
+  /// it as they see another state. While nothing is applied. Errors: io, corrupted; then it has
+  /// failed, or is as it was.
+  Result<void> clear();
+
   /// Ends every wait for space on a full disk, now and later: a waiting command fails as on any
   /// disk error, and is applied again from the log at the next start. For a node that stops. Any
   /// thread.

@@ -39,6 +39,7 @@ class RocksdbStore::Impl final : private Backend {
   Result<raft::Index> make_durable();
   Result<std::shared_ptr<const replica::Snapshot>> take_snapshot();
   Result<void> install_snapshot(const replica::Snapshot& snapshot);
+  Result<void> clear();
 
   // rocksdb_store_writes.cc
   std::vector<Bytes> apply(const std::vector<replica::Command>& commands, raft::Index last);

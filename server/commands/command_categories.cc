@@ -62,6 +62,7 @@ constexpr std::array kAboutTheNode = {
     Listed{"leasehold|host", kOperators | c::leasehold},
     Listed{"leasehold|member", kOperators | c::leasehold},
     Listed{"leasehold|once", c::slow | c::leasehold | c::write},
+    Listed{"leasehold|pool", kOperators | c::leasehold},
     Listed{"leasehold|read", c::slow | c::leasehold | c::read},
     Listed{"leasehold|readbackup", kOperators | c::leasehold},
     Listed{"leasehold|readmode", c::fast | c::leasehold | c::connection},

@@ -246,6 +246,8 @@ constexpr CommandSpec kCommands[] = {
     other("leasehold|once", -5, Effect::write, Group::leasehold, run_leasehold_once,
           "Executes a write unless it was executed under this number before: session sequence "
           "[ANSWERED n] command ...", InMulti::run),
+    other("leasehold|pool", -2, kInTurn, Group::leasehold, run_leasehold_pool,
+          "What this node knows of all groups: [PLACE group id,...]"),
     scan("leasehold|range", -3, Group::leasehold, scan_range,
          "Keys with one prefix, at one revision: prefix [AFTER key] [COUNT n] [VALUES]"),
     other("leasehold|read", -4, Effect::after_writes, Group::leasehold, run_leasehold_read,

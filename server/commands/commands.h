@@ -142,6 +142,9 @@ void run_leasehold_reload(Session& session, const Arguments& args, std::string& 
 void run_leasehold_snapshot(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_status(Session& session, const Arguments& args, std::string& out);
 
+// commands_pool.cc
+void run_leasehold_pool(Session& session, const Arguments& args, std::string& out);
+
 // commands_leases.cc
 /// Without the log where this node may; else as the table's other writes.
 void run_lease_renew(Session& session, const Arguments& args, std::string& out);

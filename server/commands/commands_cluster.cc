@@ -1,6 +1,9 @@
-// What cluster-aware clients of Redis ask. Every node serves every key, so there is nothing to
-// redirect: each group has one range of slots, which its leader serves as the master and the others
+// What cluster-aware clients of Redis ask. A node serves the keys of every group of which it has a
+// replica: each group has one range of slots, which its leader serves as the master and the others
 // as its replicas. A client that learns this sends its writes to the node where they are cheapest.
+//
+// Of a group that is elsewhere a node knows members, and not who leads: the one to which it would
+// send a client is named as the master, since that serves the keys as well.
 //
 // While no leader is known, which lasts for about an election timeout, the last known leader is
 // named: clients keep an empty layout forever, but ask again when a node does not answer.
@@ -14,6 +17,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -36,25 +40,33 @@ std::string node_name(std::uint64_t cluster, raft::NodeId id) {
   return fmt::format("{:016x}{:08x}{:016x}", cluster, 0, id.value());
 }
 
+/// None: its client address is not known.
+std::optional<ClusterNode> node_at(raft::NodeId number, std::uint64_t cluster,
+                                   const ServerState& state) {
+  const auto address = state.options.client_addresses.find(number);
+  if (address == state.options.client_addresses.end()) return std::nullopt;
+  const std::size_t colon = address->second.rfind(':');
+  ClusterNode node;
+  node.id = number;
+  node.name = node_name(cluster, number);
+  node.host = address->second.substr(0, colon);
+  node.port = parse_integer(std::string_view(address->second).substr(colon + 1)).value_or(0);
+  return node;
+}
+
 /// The nodes whose client address is known, first the one that leads or has led last.
 std::vector<ClusterNode> known_nodes(const node::NodeStatus& status, const ServerState& state) {
   const raft::NodeId leader = status.leader != raft::kNobody ? status.leader : status.last_leader;
   std::vector<ClusterNode> nodes;
   for (const node::MemberStatus& member : status.members) {
-    const raft::NodeId number = state.options.node_of(member.id);
-    const auto address = state.options.client_addresses.find(number);
-    if (address == state.options.client_addresses.end()) continue;
-    const std::size_t colon = address->second.rfind(':');
-    ClusterNode node;
-    node.id = member.id;
-    node.name = node_name(status.cluster_id, number);
-    node.host = address->second.substr(0, colon);
-    node.port = parse_integer(std::string_view(address->second).substr(colon + 1)).value_or(0);
-    if (node.port == 0 && member.id == status.id) node.port = state.port;
-    node.leads = member.id == leader;
-    node.self = member.id == status.id;
-    node.connected = member.connected;
-    nodes.push_back(std::move(node));
+    auto node = node_at(state.options.node_of(member.id), status.cluster_id, state);
+    if (!node) continue;
+    node->id = member.id;
+    if (node->port == 0 && member.id == status.id) node->port = state.port;
+    node->leads = member.id == leader;
+    node->self = member.id == status.id;
+    node->connected = member.connected;
+    nodes.push_back(*std::move(node));
   }
   std::stable_sort(nodes.begin(), nodes.end(),
                    [](const ClusterNode& a, const ClusterNode& b) { return a.leads && !b.leads; });
@@ -70,6 +82,25 @@ std::vector<ClusterNode> serving_nodes(const node::NodeStatus& status, const Ser
       std::find_if(nodes.begin(), nodes.end(), [](const ClusterNode& node) { return node.self; });
   if (self == nodes.end()) return {};
   std::rotate(nodes.begin(), self, self + 1);
+  return nodes;
+}
+
+/// Those of a group that is elsewhere, first the one that clients are sent to. `home`: every node
+/// is a member of the first group.
+std::vector<ClusterNode> elsewhere_nodes(const GroupPlace& place, const node::NodeStatus& home,
+                                         const ServerState& state) {
+  std::vector<ClusterNode> nodes;
+  for (const raft::NodeId number : place.nodes()) {
+    auto node = node_at(number, home.cluster_id, state);
+    if (!node) continue;
+    node->leads = number == place.target();
+    for (const node::MemberStatus& member : home.members) {
+      if (state.options.node_of(member.id) == number) node->connected = member.connected;
+    }
+    nodes.push_back(*std::move(node));
+  }
+  std::stable_sort(nodes.begin(), nodes.end(),
+                   [](const ClusterNode& a, const ClusterNode& b) { return a.leads && !b.leads; });
   return nodes;
 }
 
@@ -119,8 +150,11 @@ struct Layout {
 using Ranges = std::vector<Range>;
 Ranges ranges_of(const Layout& layout) {
   std::vector<std::vector<ClusterNode>> nodes;
-  for (const node::NodeStatus& status : layout.statuses) {
-    nodes.push_back(serving_nodes(status, layout.state));
+  for (std::size_t i = 0; i < layout.statuses.size(); ++i) {
+    const ServedGroup& group = layout.groups.all()[i];
+    nodes.push_back(group.here()
+                        ? serving_nodes(layout.statuses[i], layout.state)
+                        : elsewhere_nodes(*group.place, layout.statuses.front(), layout.state));
   }
   Ranges ranges;
   for (std::uint32_t slot = 0; slot < kv::kSlots; ++slot) {
@@ -215,7 +249,12 @@ void format_info(const Layout& layout, Protocol, std::string& out) {
     if (status.leader != raft::kNobody) leaders.insert(layout.state.options.node_of(status.leader));
   }
   for (std::uint32_t slot = 0; slot < kv::kSlots; ++slot) {
-    if (groups[layout.groups.number_of_slot(slot)].leader != raft::kNobody) ++led;
+    const std::size_t group = layout.groups.number_of_slot(slot);
+    const ServedGroup& served = layout.groups.all()[group];
+    // What is elsewhere is led as far as is known here.
+    const bool is_led = served.here() ? groups[group].leader != raft::kNobody
+                                      : served.place->target() != raft::kNobody;
+    led += is_led ? 1 : 0;
   }
   append_bulk(
       out, fmt::format("cluster_enabled:1\r\ncluster_state:{}\r\ncluster_slots_assigned:16384\r\n"

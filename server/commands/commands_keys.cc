@@ -55,12 +55,13 @@ std::optional<std::uint64_t> parse_cursor(std::string_view text) {
   return value;
 }
 
-/// From `first` on; the number of the groups: there is none.
+/// From `first` on, of those that are here; the number of the groups: there is none.
 std::size_t group_with(const kv::SlotSet& slots, std::size_t first, const ServedGroups& groups) {
   std::size_t found = groups.all().size();
   for (std::uint32_t slot = 0; slot < kv::kSlots; ++slot) {
     const std::size_t group = groups.number_of_slot(slot);
-    if (slots.test(slot) && group >= first) found = std::min(found, group);
+    const bool fits = slots.test(slot) && group >= first && groups.all()[group].here();
+    if (fits) found = std::min(found, group);
   }
   return found;
 }
@@ -69,13 +70,17 @@ std::size_t group_with(const kv::SlotSet& slots, std::size_t first, const Served
 std::optional<ScanPosition> next_group(ScanPosition at, const ServedGroups& groups) {
   SlotRoutes& routes = groups.routes();
   at.after.reset();
-  ++at.group;
+  do {
+    ++at.group;
+  } while (at.group < groups.all().size() && !groups.all()[at.group].here());
   if (at.before) at.group = group_with(routes.changed_since(*at.before), at.group, groups);
   if (at.group < groups.all().size()) return at;
   const std::uint64_t now = routes.version();
   const kv::SlotSet elsewhere = routes.changed_since(at.began);
   if (elsewhere.none()) return std::nullopt;
-  return ScanPosition{group_with(elsewhere, 0, groups), std::nullopt, now, at.began};
+  const std::size_t again = group_with(elsewhere, 0, groups);
+  if (again == groups.all().size()) return std::nullopt;
+  return ScanPosition{again, std::nullopt, now, at.began};
 }
 
 void store_failed(std::string& out, const Error& error) {

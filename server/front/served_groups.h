@@ -6,6 +6,7 @@
 #include <leasehold/kv/store.h>
 #include <leasehold/node/group.h>
 #include <leasehold/server/front/backup_calls.h>
+#include <leasehold/server/front/group_place.h>
 #include <leasehold/server/front/slot_routes.h>
 #include <leasehold/server/front/state_health.h>
 
@@ -26,6 +27,12 @@ struct ServedGroup {
   /// Renews leases under the leader lease. Null: they are renewed by the log.
   kv::LeaseKeeper* lease_keeper = nullptr;
   BackupCalls backups{};
+  /// Null: it is here.
+  const GroupPlace* place = nullptr;
+
+  /// Whether the replica here is a member of the group. Else the store is empty, and clients are
+  /// sent to the nodes that the place names.
+  bool here() const { return place == nullptr || place->here(); }
 };
 
 /// Any thread; constant once the first connection is served, but for the slots that move. At first
@@ -49,6 +56,10 @@ class ServedGroups {
   std::size_t number_of_slot(std::uint32_t slot) const { return routes_->group_of(slot); }
   std::uint64_t routes_version() const { return routes_->version(); }
   const ServedGroup& of_slot(std::uint32_t slot) const { return groups_[number_of_slot(slot)]; }
+  /// Of one of them, from 0 on.
+  std::size_t number_of(const ServedGroup& group) const {
+    return static_cast<std::size_t>(&group - groups_.data());
+  }
   /// The routes of the slots, to wait for one that is on its way.
   SlotRoutes& routes() const { return *routes_; }
 

@@ -80,6 +80,11 @@ struct ServerOptions {
   std::function<Result<void>(raft::NodeId node, const std::string& address)> add_host;
   /// Any thread.
   std::function<ReadCacheUse()> read_cache = [] { return ReadCacheUse(); };
+  /// Of a node with many groups: somebody says which nodes have a replica of a group, from 1 on.
+  /// Any thread. Empty: there is one group.
+  std::function<Result<void>(std::size_t group, const std::vector<raft::NodeId>& nodes)> hear_place;
+  /// So many replicas a group had at its beginning; 0: one at each node.
+  std::size_t replicas = 0;
   /// Takes sentences for the operator's log. May be empty.
   std::function<void(const std::string&)> notice;
   /// What CONFIG GET shows, name and value.

@@ -70,8 +70,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// the first one on the new.
   void leave_thread();
   void move_to(Counters& counters, Executor& executor, EventHubs* events);
-  /// The last process() stopped although a request may have been complete: it waits for progress,
-  /// or for output() to be sent.
+  /// The last process() may have left a request: it waits for progress, or for output() to be sent.
   bool stalled() const { return stalled_; }
   bool has_asked() const { return asked_; }  ///< a request has been complete
   /// Memory of commands that are parsed, queued or under way, of replies that wait for one of them
@@ -180,6 +179,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void set_reply_wish(ReplyWish wish);
 
  private:
+  std::string away_text(std::optional<std::uint32_t> slot) const;
   bool has_room() const;
   bool may_run(CommandEffect effect) const;
   void run_one(const CommandSpec* spec, const Arguments& args);

@@ -22,6 +22,9 @@ constexpr const char* kNamesDiffer =
     "CROSSSLOT the slot of a lease's name has gone to another group than the connection has "
     "selected: name the leases of each slot in a command of their own";
 
+constexpr const char* kScanHasLeft =
+    "ERR the group at which the cursor stands has left this node: begin again with 0";
+
 constexpr const char* kSlotsDiffer = "CROSSSLOT Keys in request don't hash to the same slot";
 constexpr const char* kPrefixOfMany =
     "CROSSSLOT the keys with this prefix are of many slots; a prefix with a {tag} is of one";
@@ -41,6 +44,13 @@ bool has_slot(const ServedGroup& group, std::uint32_t slot) {
   const auto records = slots.list();
   const auto at = records->find(slot);
   return at == records->end() || kv::serves(&at->second);
+}
+
+/// Whether a command without keys is about what the selected group has stored.
+bool serves_selected(const CommandSpec& spec) {
+  if (spec.in_each_group) return false;
+  return spec.effect == CommandEffect::read || spec.effect == CommandEffect::write ||
+         spec.name == "leasehold|session" || spec.name == "leasehold|backup";
 }
 
 /// How many leases a command names, by their ids or names.
@@ -65,6 +75,18 @@ struct NamedLeases {
 
 }  // namespace
 
+std::string Session::away_text(std::optional<std::uint32_t> slot) const {
+  if (group_->here()) return {};
+  const ServedGroups& groups = context_.groups;
+  const std::size_t number = groups.number_of(*group_);
+  // A command without a key: any slot of the group leads to a node that has it.
+  for (std::uint32_t at = 0; !slot && at < kv::kSlots; ++at) {
+    if (groups.number_of_slot(at) == number) slot = at;
+  }
+  return moved_text(*group_->place, number + 1, slot.value_or(0),
+                    context_.state.options.client_addresses);
+}
+
 std::string Session::find_group(const CommandSpec& spec, const Arguments& args) {
   const ServedGroups& groups = context_.groups;
   group_ = selected_;
@@ -72,7 +94,8 @@ std::string Session::find_group(const CommandSpec& spec, const Arguments& args) 
   if (!groups.many()) return {};
   if (spec.group_of != nullptr) {
     group_ = &groups.all()[spec.group_of(context_.state, args, groups)];
-    return {};
+    if (group_->here()) return {};
+    return spec.name == "scan" ? kScanHasLeft : away_text({});
   }
   // A transaction is one command, of one group.
   const bool together = multi_.open() || is_of_transaction(spec);
@@ -101,7 +124,7 @@ std::string Session::find_group(const CommandSpec& spec, const Arguments& args) 
   if (slot) group_ = &groups.of_slot(*slot);
   if (!together) {
     if (!slot_waited_) slot_ = slot ? slot : named.slot;
-    return {};
+    return slot || serves_selected(spec) ? away_text(slot) : std::string();
   }
   // Leases have their ids in each group: one of another group is another lease.
   const bool of_selected =
@@ -109,7 +132,7 @@ std::string Session::find_group(const CommandSpec& spec, const Arguments& args) 
   if (of_selected && group_ != selected_) return kSelectedDiffers;
   if (slot) multi_.stay_in(*slot);
   if (of_selected) multi_.stay_in_selected();
-  return {};
+  return has_keys || of_selected ? away_text(slot) : std::string();
 }
 
 bool Session::refuse_distrusted(std::string& out, bool in_each_group) {
@@ -146,8 +169,12 @@ void Session::take_part(std::uint64_t number, std::vector<std::string> words, st
   bytes_under_way_ += more;
   taken.bytes += more;
   taken.words = std::move(words);
-  --taken.groups_left;
-  ++taken.group;
+  do {
+    --taken.groups_left;
+    ++taken.group;
+  } while (taken.groups_left > 0 && !taken.group->here());
+  // The last one is not here: there is nothing more to add.
+  if (!taken.group->here()) return fill(number, taken.earlier.take());
   group_ = taken.group;
   if (std::string refusal; refuse_distrusted(refusal)) return fill(number, std::move(refusal));
   enter(number, judge_read(taken.policy));

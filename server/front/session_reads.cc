@@ -226,7 +226,7 @@ void Session::finish_reads(const ReadBatch& batch, const replica::ReadResult& re
 bool Session::answer(const CommandSpec& spec, const Arguments& args, bool may_wait,
                      std::string& out) {
   const bool only_reads = spec.make != nullptr || spec.scan != nullptr;
-  const SlotStay stay(group_->store.slots(), context_.state.commands, spec, args);
+  const SlotStay stay(group_->store.slots(), group_->place, context_.state.commands, spec, args);
   const std::size_t before = out.size();
   std::uint64_t seen = user_.seen;
   while (!forbids_since(seen, spec, args, out)) {
@@ -276,7 +276,7 @@ void Session::read_in_background() {
                              rights = user_.rights]() mutable {
     if (weak.expired()) return;  // the client has gone
     const Arguments args(words.begin(), words.end());
-    const SlotStay stay(group.store.slots(), state.commands, *spec, args);
+    const SlotStay stay(group.store.slots(), group.place, state.commands, *spec, args);
     StoreReader reader(groups, group, state, dialect);
     if (limited) reader.limit(rights);
     std::string reply;
@@ -290,9 +290,13 @@ void Session::read_in_background() {
         // The users have changed meanwhile: it is made again, if it may be.
         place.words = std::move(words);
         place.state = PlaceState::granted;
-      } else if (!stayed) {
+      } else if (!stayed && place.slot) {
         place.words = std::move(words);
         self->wait_for_slot(number);
+      } else if (!stayed) {
+        std::string refusal;
+        self->refuse(refusal, kSlotMoves);
+        self->fill(number, std::move(refusal));
       } else {
         if (refused) self->count_refusal();
         self->take_part(number, std::move(words), std::move(reply));

@@ -202,7 +202,10 @@ void Session::go_on(std::uint64_t number, bool open) {
     return on_progress_();
   }
   group_ = waited.group = &context_.groups.of_slot(*waited.slot);
-  if (refuse_distrusted(refusal)) {
+  if (const std::string away = away_text(waited.slot); !away.empty()) {
+    refuse(refusal, away);
+    fill(number, std::move(refusal));
+  } else if (refuse_distrusted(refusal)) {
     fill(number, std::move(refusal));
   } else if (waited.kind == PlaceKind::write) {
     submit_write(number, waited.command, false);

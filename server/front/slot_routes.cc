@@ -158,24 +158,35 @@ void SlotRoutes::end_waits(std::chrono::nanoseconds now) {
   for (const Waited& done : late) done(false);
 }
 
-SlotStay::SlotStay(const kv::Slots& slots, const CommandTable& commands, const CommandSpec& spec,
-                   const Arguments& args)
-    : slots_(slots), commands_(commands), spec_(spec), args_(args), before_(look()) {}
+SlotStay::SlotStay(const kv::Slots& slots, const GroupPlace* place, const CommandTable& commands,
+                   const CommandSpec& spec, const Arguments& args)
+    : slots_(slots),
+      place_(place),
+      commands_(commands),
+      spec_(spec),
+      args_(args),
+      before_(look()) {}
 
 bool SlotStay::stayed() const {
   const Seen now = look();
+  const bool here = before_.here % 2 == 1 && before_.here == now.here;
+  if (!here) return false;
   return before_.serves && now.serves && before_.epoch == now.epoch;
 }
 
 SlotStay::Seen SlotStay::look() const {
+  Seen seen;
+  if (place_ != nullptr) seen.here = place_->stay();
   // Most groups never move a slot.
-  if (slots_.changes() == kv::Slots::kNoChanges) return {};
+  if (slots_.changes() == kv::Slots::kNoChanges) return seen;
   const auto slot = slot_in(commands_.uses_of(spec_, args_));
-  if (!slot) return {};
+  if (!slot) return seen;
   const auto records = slots_.list();
   const auto at = records->find(*slot);
-  if (at == records->end()) return {};
-  return {kv::serves(&at->second), at->second.epoch};
+  if (at == records->end()) return seen;
+  seen.serves = kv::serves(&at->second);
+  seen.epoch = at->second.epoch;
+  return seen;
 }
 
 }  // namespace leasehold::server

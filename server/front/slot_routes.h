@@ -4,6 +4,7 @@
 #include <leasehold/kv/key_slot.h>
 #include <leasehold/kv/store.h>
 #include <leasehold/server/front/command_spec.h>
+#include <leasehold/server/front/group_place.h>
 
 #include <array>
 #include <atomic>
@@ -86,12 +87,13 @@ class SlotRoutes {
   std::atomic<std::uint64_t> version_{0};
 };
 
-/// Whether the slot of a key stays a group's while its keys are read: begin it before the read.
+/// Whether the slot of a key stays a group's while its keys are read, and the group stays at this
+/// node: begin it before the read.
 class SlotStay {
  public:
-  /// All outlive it.
-  SlotStay(const kv::Slots& slots, const CommandTable& commands, const CommandSpec& spec,
-           const Arguments& args);
+  /// All outlive it. `place` may be null: the group stays.
+  SlotStay(const kv::Slots& slots, const GroupPlace* place, const CommandTable& commands,
+           const CommandSpec& spec, const Arguments& args);
   /// After the read. False: what was read may be of no use.
   bool stayed() const;
 
@@ -99,10 +101,12 @@ class SlotStay {
   struct Seen {
     bool serves = true;
     std::uint64_t epoch = 0;
+    std::uint64_t here = 1;  ///< GroupPlace::stay()
   };
   Seen look() const;
 
   const kv::Slots& slots_;
+  const GroupPlace* const place_;
   const CommandTable& commands_;
   const CommandSpec& spec_;
   const Arguments& args_;

@@ -51,6 +51,28 @@ TEST(RocksdbStore, AFlushMovesTheDurableIndex) {
   EXPECT_EQ(store->durable_index(), raft::Index(1));
 }
 
+TEST(RocksdbStore, NothingIsLeftOfWhatWasCleared) {
+  const TemporaryFolder folder;
+  {
+    const auto store = open_store(folder.path("kv"));
+    apply(*store, 1, {encoded(Set{"k", "v"}), encoded(IncrBy{"n", 3})});
+    ASSERT_TRUE(store->make_durable());
+    ASSERT_TRUE(store->clear());
+    EXPECT_EQ(store->durable_index(), raft::Index(0));
+    EXPECT_EQ(store->applied_index(), raft::Index(0));
+    EXPECT_EQ(store->revision(), 0U);
+    EXPECT_EQ(store->size(), 0U);
+    EXPECT_FALSE(store->get("k").value());
+    // As at the beginning.
+    EXPECT_EQ(apply(*store, 1, {encoded(IncrBy{"n", 5})}).size(), 1U);
+    EXPECT_EQ(store->get("n").value()->bytes.view(), "5");
+    ASSERT_TRUE(store->clear());
+  }
+  const auto store = open_store(folder.path("kv"));
+  EXPECT_EQ(store->durable_index(), raft::Index(0));
+  EXPECT_EQ(store->size(), 0U);
+}
+
 /// Applies commands in another process (see store_child.cc), which dies without warning.
 void apply_and_die(const std::string& dir, std::uint64_t seed, std::size_t upto,
                    std::size_t flush_at) {

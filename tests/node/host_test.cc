@@ -227,6 +227,11 @@ TEST_F(HostTest, AReplicaMovesAndAnotherOneComesBack) {
               HasSubstr("is 13, not replica 14"));
   ASSERT_TRUE(host(3).remove_group(raft::GroupId(1), raft::NodeId(13)).ok());
   EXPECT_THAT(status(3).groups, ElementsAre(raft::GroupId(2)));
+  // Who comes to it late meets one that is stopped.
+  EXPECT_EQ(propose(part(3, 1), "late").status, replica::ProposeStatus::dropped);
+  EXPECT_EQ(status(part(3, 1)).id, raft::NodeId(13));
+  EXPECT_THAT(status(part(3, 1)).members, IsEmpty()) << "nobody takes it for a member";
+  EXPECT_FALSE(part(3, 1).group->lease_view().look(part(3, 1).group->clock()).readable_index());
   // The same host again, as another replica.
   joins.replica = raft::NodeId(13);
   EXPECT_THAT(try_open(3, joins).error().message, HasSubstr("needs a number above 13"));

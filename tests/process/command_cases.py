@@ -986,6 +986,9 @@ ours("leasehold|readbackup", "LEASEHOLD READBACKUP nothing 0", r"-ERR there is n
 ours("leasehold|readbackup", "LEASEHOLD READBACKUP nothing -1", r"-ERR the offset is a number of bytes")
 ours("leasehold|host", "LEASEHOLD HOST ADD 4=127.0.0.1:1", r"-ERR this node has one group")
 ours("leasehold|host", "LEASEHOLD HOST DROP 4", r"-ERR expected LEASEHOLD HOST ADD id=host:port")
+ours("leasehold|pool", "LEASEHOLD POOL", r'\$\d+\r\n\{"node":\d,"peer_address":')
+ours("leasehold|pool", "LEASEHOLD POOL PLACE 2 1,3", r"-ERR this node has one group")
+ours("leasehold|pool", "LEASEHOLD POOL LIST", r"-ERR expected LEASEHOLD POOL \[PLACE group id,\.\.\.\]")
 ours("leasehold|member", "LEASEHOLD MEMBER LIST", r'\$\d+\r\n\{"node":\d,"leader":\d,"term":')
 ours("leasehold|member", "LEASEHOLD MEMBER ADD 4", r"-ERR expected LEASEHOLD MEMBER LIST, ADD \[WITNESS\] id=")
 ours("leasehold|member", "LEASEHOLD MEMBER EXPECT 1 DEMOTE 2",

@@ -22,7 +22,7 @@ class RespError:
     @property
     def not_executed(self):
         """The server promises that the command was not and will not be executed."""
-        return self.word in ("NOLEADER", "TRYAGAIN")
+        return self.word in ("NOLEADER", "TRYAGAIN", "MOVED", "CLUSTERDOWN")
 
     @property
     def unknown(self):

@@ -76,5 +76,16 @@ TEST(Removals, ANodeThatHasLeftTheGroupOfTheUsersServesNoOtherOne) {
   EXPECT_EQ(all->message, removed.message);
 }
 
+TEST(Removals, ANodeThatWasAddedAgainHasAGroupMore) {
+  const Error removed{ErrorCode::removed, "node 3 was removed"};
+  Removals removals(2);
+  EXPECT_FALSE(removals.note(2, removed));
+  removals.added(2);
+  const auto end = removals.note(1, removed);
+  ASSERT_TRUE(end);
+  EXPECT_FALSE(removals.of_all());
+  EXPECT_THAT(end->message, HasSubstr("group 1 has the users"));
+}
+
 }  // namespace
 }  // namespace leasehold::server
