@@ -1,5 +1,6 @@
 #include <leasehold/node/machine_clock.h>
 #include <leasehold/node/node_identity.h>
+#include <leasehold/server/admin/admin_port.h>
 #include <leasehold/server/commands/command_table.h>
 #include <leasehold/server/commands/report.h>
 #include <leasehold/server/credentials.h>
@@ -288,6 +289,18 @@ bool drain(Replicas& replicas, const ServedGroups& groups, const ServeSettings& 
   }
 }
 
+/// Null: there is none.
+Result<std::unique_ptr<AdminPort>> open_admin(const ServeSettings& settings,
+                                              const ServedGroups& groups, ServerState& state) {
+  if (settings.admin.empty()) return std::unique_ptr<AdminPort>();
+  auto admin =
+      AdminPort::open({settings.admin, settings.admin_open, settings.data_dir}, groups, state);
+  if (admin) {
+    spdlog::info("monitors on {} (port {})", settings.admin, admin.value()->port());
+  }
+  return admin;
+}
+
 Result<void> make_data_dir(const ServeSettings& settings) {
   const std::string& dir = settings.data_dir;
   const auto made = storage::make_private_folder(dir);
@@ -344,6 +357,10 @@ Result<int> serve(const ServeSettings& settings) {
   if (!front) return front.error();
   spdlog::info("leasehold {}: clients on {} (port {}), data in {}", kVersion, settings.listen,
                front.value()->port(), settings.data_dir);
+
+  // For as long as this node drains, monitors see that it does.
+  auto admin = open_admin(settings, groups, state);
+  if (!admin) return admin.error();
 
   const int signal = watch(replicas, groups, credentials, state, failure);
   front.value()->close_door();

@@ -133,6 +133,10 @@ Result<void> set_switch(bool& setting, const std::string& text) {
   return {};
 }
 
+Result<void> set_admin_open(ServeSettings& settings, const std::string& text) {
+  return set_switch(settings.admin_open, text);
+}
+
 Result<void> set_lease_reads(ServeSettings& settings, const std::string& text) {
   return set_switch(settings.server.lease_reads, text);
 }
@@ -312,6 +316,13 @@ const SettingSpec kSettings[] = {
      set_witness},
     {"listen", "HOST:PORT", "127.0.0.1:7201", "Where clients connect",
      set_address<&ServeSettings::listen, 0>},
+    {"admin", "HOST:PORT", "",
+     "Where monitors and browsers ask by HTTP: /metrics, /healthz, /readyz. Without it: nowhere. "
+     "Beyond loopback only users with a certificate are answered",
+     set_address<&ServeSettings::admin, 0>},
+    {"admin-open", "on|off", "off",
+     "on: all who reach the port of --admin may see how this node is, also beyond loopback",
+     set_admin_open},
     {"advertise", "HOST:PORT", "",
      "Client address that the status shows, if it differs from --listen",
      set_address<&ServeSettings::advertise, 1>},

@@ -1,0 +1,49 @@
+// What the admin port answers: which path, for whom, and with what.
+#pragma once
+
+#include <leasehold/server/admin/admin_counts.h>
+#include <leasehold/server/admin/http_engine.h>
+#include <leasehold/server/admin/looks.h>
+#include <leasehold/server/front/served_groups.h>
+#include <leasehold/server/front/server_state.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace leasehold::server {
+
+struct AdminOptions {
+  std::string listen;    ///< host:port; port 0: the system chooses one
+  bool open = false;     ///< all who reach the port are answered, also beyond loopback
+  std::string data_dir;  ///< of whose disk the space is shown
+};
+
+/// One thread at a time, except for what it reads of its arguments. All outlive it.
+class AdminRoutes {
+ public:
+  /// `loopback`: only this machine reaches the port. Then a request has to name it by an address,
+  /// or as localhost, or as --admin does: a page of the web that made a name of its own lead here
+  /// (DNS rebinding) cannot read what it gets.
+  AdminRoutes(AdminOptions options, bool loopback, const ServedGroups& groups,
+              const ServerState& state, AdminCounts& counts)
+      : options_(std::move(options)),
+        loopback_(loopback),
+        groups_(groups),
+        state_(state),
+        counts_(counts) {}
+
+  HttpAnswer answer(const HttpRequest& request, const Look& look);
+
+ private:
+  bool is_foreign(std::string_view host) const;
+  HttpAnswer metrics(const HttpRequest& request, const Look& look) const;
+
+  const AdminOptions options_;
+  const bool loopback_;
+  const ServedGroups& groups_;
+  const ServerState& state_;
+  AdminCounts& counts_;
+};
+
+}  // namespace leasehold::server
