@@ -161,12 +161,16 @@ void LogObserver::on_change(const replica::Change& change) {
   if (const auto* members = std::get_if<replica::MembershipChange>(&change)) {
     if (named_) named_(members->membership);
   }
+  if (const auto* lease = std::get_if<replica::LeaseChange>(&change)) {
+    if (counts_ != nullptr) counts_->note_lease(group_, lease->term, lease->held);
+  }
   const auto* leadership = std::get_if<replica::LeadershipChange>(&change);
   if (leadership == nullptr) return;
   leader_known_.store(leadership->leader != raft::kNobody, std::memory_order_relaxed);
 }
 
 void LogObserver::on_event(const raft::Event& event) {
+  if (counts_ != nullptr) counts_->note(event);
   std::visit(Line{fmt::format("{}term {}", prefix_, event.term.value()), !prefix_.empty()},
              event.what);
 }

@@ -74,6 +74,7 @@ node::HostOptions host_options(const ServeSettings& settings, const node::NodeOp
   host.peer_security = options.peer_security;
   host.timing = options.timing;
   host.deputy = options.deputy;
+  host.sync_times = options.sync_times;
   // A call may take long, and must not hold up all groups.
   host.appliers = std::clamp(settings.groups / 2, host.appliers, kAppliersMax);
   return host;
@@ -147,7 +148,8 @@ Result<std::unique_ptr<Replicas>> Replicas::open(const ServeSettings& settings,
 Result<void> Replicas::open_alone(const ServeSettings& settings, const node::NodeOptions& options,
                                   const lease::Clock& clock) {
   all_.push_back(std::make_unique<One>(
-      settings, 0, self_, [this](Error error) { failure_.set(std::move(error)); }, "", nullptr));
+      settings, 0, self_, [this](Error error) { failure_.set(std::move(error)); }, "", nullptr,
+      events_));
   One& one = *all_.front();
   auto node = node::Node::open(
       options, [&] { return one.service.open_store(options.cluster_id); }, clock, one.observer);
@@ -182,7 +184,7 @@ Result<void> Replicas::open_many(const ServeSettings& settings, const node::Node
     all_.push_back(std::make_unique<One>(
         settings, i + 1, replica, [this, i](Error error) { group_failed(i + 1, std::move(error)); },
         fmt::format("group {}, ", i + 1),
-        [this](const raft::Membership& membership) { note_members(membership); }));
+        [this](const raft::Membership& membership) { note_members(membership); }, events_));
     One& one = *all_.back();
     auto store = one.service.open_store(host_->cluster_id());
     if (!store) return store.error();

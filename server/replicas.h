@@ -16,6 +16,7 @@
 #include <leasehold/server/removals.h>
 #include <leasehold/server/settings.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -60,6 +61,7 @@ class Replicas {
   ServedGroups served();
   /// Of the first group.
   node::Group& home() { return *all_.front()->group; }
+  const EventCounts& events() const { return events_; }
   const std::atomic<bool>& leader_known() const { return all_.front()->observer.leader_known(); }
 
   /// Call it from time to time.
@@ -78,8 +80,9 @@ class Replicas {
   /// Of a group, at an address that stays.
   struct One {
     One(const ServeSettings& settings, std::size_t number, raft::NodeId replica,
-        GroupService::Failed failed, std::string prefix, LogObserver::Named named)
-        : observer(std::move(prefix), std::move(named)),
+        GroupService::Failed failed, std::string prefix, LogObserver::Named named,
+        EventCounts& counts)
+        : observer(std::move(prefix), std::move(named), &counts, std::max<std::size_t>(number, 1)),
           service(settings, number, replica, std::move(failed)) {}
 
     LogObserver observer;
@@ -88,7 +91,11 @@ class Replicas {
   };
 
   Replicas(raft::NodeId self, std::string data_dir, std::size_t groups, Failure& failure)
-      : self_(self), data_dir_(std::move(data_dir)), failure_(failure), removals_(groups) {}
+      : self_(self),
+        data_dir_(std::move(data_dir)),
+        failure_(failure),
+        removals_(groups),
+        events_(groups > 1) {}
   Result<void> open_alone(const ServeSettings& settings, const node::NodeOptions& options,
                           const lease::Clock& clock);
   Result<void> open_many(const ServeSettings& settings, const node::NodeOptions& options,
@@ -121,6 +128,7 @@ class Replicas {
   std::chrono::nanoseconds end_at_{0};  ///< of the coarse clock; under members_mutex_
   ServerState* state_ = nullptr;        ///< under members_mutex_
   Removals removals_;
+  EventCounts events_;
   std::vector<std::unique_ptr<One>> all_;
   LogObserver of_host_;
   // One of them.

@@ -13,6 +13,7 @@
 #include <leasehold/server/start_watch.h>
 #include <leasehold/server/terminal.h>
 #include <leasehold/storage/private_folder.h>
+#include <leasehold/storage/sync_times.h>
 
 #include <fmt/format.h>
 #include <spdlog/async.h>
@@ -291,10 +292,11 @@ bool drain(Replicas& replicas, const ServedGroups& groups, const ServeSettings& 
 
 /// Null: there is none.
 Result<std::unique_ptr<AdminPort>> open_admin(const ServeSettings& settings,
-                                              const ServedGroups& groups, ServerState& state) {
+                                              const ServedGroups& groups, ServerState& state,
+                                              const AdminSources& sources) {
   if (settings.admin.empty()) return std::unique_ptr<AdminPort>();
-  auto admin =
-      AdminPort::open({settings.admin, settings.admin_open, settings.data_dir}, groups, state);
+  auto admin = AdminPort::open({settings.admin, settings.admin_open, settings.data_dir}, groups,
+                               state, sources);
   if (admin) {
     spdlog::info("monitors on {} (port {})", settings.admin, admin.value()->port());
   }
@@ -338,6 +340,8 @@ Result<int> serve(const ServeSettings& settings) {
   Failure failure;
   auto clock = open_clock(settings);
   if (!clock) return clock.error();
+  storage::SyncTimes syncs(*clock.value());
+  options.sync_times = &syncs;
   auto opened = Replicas::open(settings, options, *clock.value(), failure);
   if (!opened) return opened.error();
   Replicas& replicas = *opened.value();
@@ -359,7 +363,7 @@ Result<int> serve(const ServeSettings& settings) {
                front.value()->port(), settings.data_dir);
 
   // For as long as this node drains, monitors see that it does.
-  auto admin = open_admin(settings, groups, state);
+  auto admin = open_admin(settings, groups, state, {replicas.events(), syncs});
   if (!admin) return admin.error();
 
   const int signal = watch(replicas, groups, credentials, state, failure);

@@ -33,10 +33,12 @@ Error bad_address(const std::string& address, const std::string& problem) {
 
 class AdminPort::Impl {
  public:
-  Impl(AdminOptions options, const ServedGroups& groups, ServerState& state)
+  Impl(AdminOptions options, const ServedGroups& groups, ServerState& state,
+       const AdminSources& sources)
       : options_(std::move(options)),
         groups_(groups),
         state_(state),
+        sources_(sources),
         looks_(io_, groups),
         engine_([this](const HttpRequest& request) { return routes_->answer(request, *look_); }),
         owner_{state,
@@ -118,7 +120,7 @@ class AdminPort::Impl {
     const bool anybody = loopback || options_.open;
     owner_.door = {anybody, !anybody};
     routes_ = std::make_unique<AdminRoutes>(options_, loopback && !options_.open, groups_, state_,
-                                            counts_);
+                                            sources_, counts_);
     return {};
   }
 
@@ -166,6 +168,7 @@ class AdminPort::Impl {
   const AdminOptions options_;
   const ServedGroups& groups_;
   ServerState& state_;
+  const AdminSources sources_;
   AdminCounts counts_;
   asio::io_context io_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
@@ -182,8 +185,9 @@ class AdminPort::Impl {
 };
 
 Result<std::unique_ptr<AdminPort>> AdminPort::open(const AdminOptions& options,
-                                                   const ServedGroups& groups, ServerState& state) {
-  auto impl = std::make_unique<Impl>(options, groups, state);
+                                                   const ServedGroups& groups, ServerState& state,
+                                                   const AdminSources& sources) {
+  auto impl = std::make_unique<Impl>(options, groups, state, sources);
   if (auto listening = impl->listen(); !listening) return listening.error();
   return std::unique_ptr<AdminPort>(new AdminPort(std::move(impl)));
 }

@@ -26,11 +26,12 @@ class AdminPort {
   static constexpr std::chrono::seconds kRequestTimeMax{5};
   static constexpr std::chrono::seconds kAnswerTimeMax{10};
 
-  /// `groups` and `state` outlive it, and the groups have been stopped before its end, or are still
+  /// All but `options` outlive it, and the groups have been stopped before its end, or are still
   /// there. Errors: invalid_argument (the address; or it is beyond loopback and unprotected), io
   /// (it cannot be bound); each says what to do.
   static Result<std::unique_ptr<AdminPort>> open(const AdminOptions& options,
-                                                 const ServedGroups& groups, ServerState& state);
+                                                 const ServedGroups& groups, ServerState& state,
+                                                 const AdminSources& sources);
   /// Closes every connection and ends the thread.
   ~AdminPort();
   AdminPort(const AdminPort&) = delete;

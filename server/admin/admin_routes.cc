@@ -35,7 +35,8 @@ bool AdminRoutes::is_foreign(std::string_view host) const {
 HttpAnswer AdminRoutes::metrics(const HttpRequest& request, const Look& look) const {
   const auto asked = request.query.find("group");
   const ProcessFigures process = process_figures(options_.data_dir);
-  MetricsSource source{look, groups_, state_, process, counts_, {}};
+  MetricsSource source{look,    groups_,         state_,         process,
+                       counts_, sources_.events, sources_.syncs, {}};
   if (look.answered) {
     source.shown =
         shown_groups(asked == request.query.end() ? "" : asked->second, groups_.all().size());

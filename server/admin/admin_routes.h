@@ -2,16 +2,24 @@
 #pragma once
 
 #include <leasehold/server/admin/admin_counts.h>
+#include <leasehold/server/admin/event_counts.h>
 #include <leasehold/server/admin/http_engine.h>
 #include <leasehold/server/admin/looks.h>
 #include <leasehold/server/front/served_groups.h>
 #include <leasehold/server/front/server_state.h>
+#include <leasehold/storage/sync_times.h>
 
 #include <string>
 #include <string_view>
 #include <utility>
 
 namespace leasehold::server {
+
+/// What is counted outside of the groups and of the clients.
+struct AdminSources {
+  const EventCounts& events;
+  const storage::SyncTimes& syncs;
+};
 
 struct AdminOptions {
   std::string listen;    ///< host:port; port 0: the system chooses one
@@ -26,11 +34,12 @@ class AdminRoutes {
   /// or as localhost, or as --admin does: a page of the web that made a name of its own lead here
   /// (DNS rebinding) cannot read what it gets.
   AdminRoutes(AdminOptions options, bool loopback, const ServedGroups& groups,
-              const ServerState& state, AdminCounts& counts)
+              const ServerState& state, const AdminSources& sources, AdminCounts& counts)
       : options_(std::move(options)),
         loopback_(loopback),
         groups_(groups),
         state_(state),
+        sources_(sources),
         counts_(counts) {}
 
   HttpAnswer answer(const HttpRequest& request, const Look& look);
@@ -43,6 +52,7 @@ class AdminRoutes {
   const bool loopback_;
   const ServedGroups& groups_;
   const ServerState& state_;
+  const AdminSources sources_;
   AdminCounts& counts_;
 };
 

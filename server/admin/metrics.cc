@@ -87,6 +87,7 @@ std::string metrics_page(const MetricsSource& source) {
   process_metrics(source, page);
   group_metrics(source, page);
   replication_metrics(source, page);
+  event_metrics(source, page);
   client_metrics(source, page);
   return page.take();
 }

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <leasehold/server/admin/admin_counts.h>
+#include <leasehold/server/admin/event_counts.h>
 #include <leasehold/server/admin/looks.h>
 #include <leasehold/server/admin/metrics_text.h>
 #include <leasehold/server/admin/process_figures.h>
 #include <leasehold/server/front/served_groups.h>
 #include <leasehold/server/front/server_state.h>
+#include <leasehold/storage/sync_times.h>
 
 #include <cstddef>
 #include <string>
@@ -26,6 +28,8 @@ struct MetricsSource {
   const ServerState& state;
   const ProcessFigures& process;
   const AdminCounts& admin;
+  const EventCounts& events;
+  const storage::SyncTimes& syncs;
   /// Groups with lines of their own, in ServedGroups::all(); none if the look was not answered.
   std::vector<std::size_t> shown;
 };
@@ -39,6 +43,7 @@ std::string metrics_page(const MetricsSource& source);
 // Its parts.
 void group_metrics(const MetricsSource& source, MetricsText& page);
 void replication_metrics(const MetricsSource& source, MetricsText& page);
+void event_metrics(const MetricsSource& source, MetricsText& page);
 void client_metrics(const MetricsSource& source, MetricsText& page);
 void process_metrics(const MetricsSource& source, MetricsText& page);
 

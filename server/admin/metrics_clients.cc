@@ -1,6 +1,7 @@
 // What clients do here.
 #include <leasehold/server/admin/metrics.h>
 
+#include <iterator>
 #include <tuple>
 
 namespace leasehold::server {
@@ -99,6 +100,17 @@ constexpr OneCount kCounts[] = {
      &Counters::watch_resyncs},
 };
 
+constexpr MetricSpec kKinds{"leasehold_commands_by_kind_total", counter,
+                            "Commands of clients, by kind; none: those that are unknown."};
+/// In the order of CommandGroup.
+constexpr const char* kKindNames[] = {"string",     "generic",   "transactions",
+                                      "connection", "server",    "cluster",
+                                      "leasehold",  "scripting", "none"};
+static_assert(std::size(kKindNames) == Counters::kKinds);
+static_assert(static_cast<std::size_t>(CommandGroup::scripting) == Counters::kKinds - 2);
+constexpr MetricSpec kLeaseLeft{"leasehold_lease_left_at_reads_seconds", histogram,
+                                "What was left of the leader's lease when a read was answered "
+                                "under it at once."};
 constexpr MetricSpec kDenied{"leasehold_access_denied_total", counter,
                              "Refusals by the rules of users, by what was missing."};
 constexpr MetricSpec kClients{"leasehold_clients", gauge, "Connections of clients."};
@@ -112,6 +124,22 @@ constexpr MetricSpec kMemoryMax{"leasehold_client_memory_max_bytes", gauge, "Mos
 constexpr MetricSpec kInput{"leasehold_client_input_bytes", gauge, "Bytes of unfinished requests."};
 constexpr MetricSpec kSlow{"leasehold_slow_commands", gauge, "Slow commands kept for SLOWLOG."};
 
+void lease_left(const ServerState& state, MetricsText& page) {
+  std::vector<std::uint64_t> counts(Counters::kLeaseBuckets);
+  std::uint64_t sum = 0;
+  for (const Counters& of_thread : state.counters) {
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      counts[i] += of_thread.lease_left_at_hits[i].value();
+    }
+    sum += of_thread.lease_left_sum.value();
+  }
+  std::vector<double> bounds;
+  for (std::size_t i = 0; i + 1 < counts.size(); ++i) {
+    bounds.push_back(static_cast<double>(std::uint64_t{1} << (i + Counters::kLeaseUnitBits)) / 1e9);
+  }
+  page.family(kLeaseLeft).histogram(bounds, counts, static_cast<double>(sum) / 1e9);
+}
+
 }  // namespace
 
 void client_metrics(const MetricsSource& source, MetricsText& page) {
@@ -123,6 +151,13 @@ void client_metrics(const MetricsSource& source, MetricsText& page) {
       page.add(state.sum(count), {{family.label, value}});
     }
   }
+  page.family(kKinds);
+  for (std::size_t i = 0; i < Counters::kKinds; ++i) {
+    std::uint64_t total = 0;
+    for (const Counters& of_thread : state.counters) total += of_thread.commands_of_kind[i].value();
+    page.add(total, {{"kind", kKindNames[i]}});
+  }
+  lease_left(state, page);
   page.family(kDenied);
   for (const AclReason reason :
        {AclReason::auth, AclReason::command, AclReason::key, AclReason::channel}) {

@@ -60,6 +60,9 @@ constexpr MetricSpec kLeader{"leasehold_raft_leader", gauge,
                              "none is known."};
 constexpr MetricSpec kLease{"leasehold_lease_left_seconds", gauge,
                             "What is left of the leader's lease of this node; 0: it has none."};
+constexpr MetricSpec kPromise{"leasehold_promise_left_seconds", gauge,
+                              "For how long this node elects nobody but the leader that it has "
+                              "promised to follow; 0: it has no promise."};
 constexpr MetricSpec kMembers{"leasehold_raft_members", gauge, "Members of the group, by kind."};
 
 struct GroupFigure {
@@ -83,6 +86,16 @@ constexpr GroupFigure kGroupFigures[] = {
      [](const node::NodeStatus& s) { return s.log_bytes; }},
     {{"leasehold_raft_apply_lag_entries", gauge, "Committed entries that are not applied here."},
      [](const node::NodeStatus& s) { return apply_lag(s); }},
+    {{"leasehold_calls_waiting", gauge, "Calls of this node's clients that wait for the group."},
+     [](const node::NodeStatus& s) { return std::uint64_t{s.calls_waiting}; }},
+    {{"leasehold_proposals_held", gauge,
+      "Commands that wait until a leader is known, or for the next try."},
+     [](const node::NodeStatus& s) { return std::uint64_t{s.proposals_held}; }},
+    {{"leasehold_proposals_queued", gauge,
+      "Commands that wait for the next append of this leader."},
+     [](const node::NodeStatus& s) { return std::uint64_t{s.proposals_queued}; }},
+    {{"leasehold_proposals_uncommitted", gauge, "Entries of this leader that are not committed."},
+     [](const node::NodeStatus& s) { return std::uint64_t{s.proposals_uncommitted}; }},
     {{"leasehold_store_durable_index", gauge, "The newest entry that the store has made durable."},
      [](const node::NodeStatus& s) { return s.machine_durable.value(); }},
 };
@@ -100,6 +113,14 @@ constexpr StoreFigure kStoreFigures[] = {
      [](const ServedGroup& g) { return std::uint64_t{g.store.events().figures().bytes}; }},
     {{"leasehold_watch_history_events", gauge, "Changes kept for watchers."},
      [](const ServedGroup& g) { return std::uint64_t{g.store.events().figures().events}; }},
+    {{"leasehold_client_leases", gauge,
+      "Leases of clients and of keys with a time to live, as this node has seen them."},
+     [](const ServedGroup& g) {
+       return g.lease_keeper == nullptr ? std::uint64_t{0} : std::uint64_t{g.lease_keeper->size()};
+     }},
+    {{"leasehold_sessions", gauge,
+      "Open sessions of clients, as the leader counts them every few seconds; 0 elsewhere."},
+     [](const ServedGroup& g) { return g.sessions ? g.sessions() : std::uint64_t{0}; }},
     {{"leasehold_backup_running", gauge, "Whether a backup is being written."},
      [](const ServedGroup& g) {
        return std::uint64_t{g.backups.progress && g.backups.progress().has_value()};
@@ -180,6 +201,10 @@ constexpr MetricSpec kConnected{"leasehold_peer_connected", gauge,
 constexpr MetricSpec kPeerLag{"leasehold_peer_lag_entries", gauge,
                               "Entries of this leader's log that are not durable at the peer, of "
                               "the worst group; missing where this node leads none."};
+constexpr MetricSpec kHeard{"leasehold_peer_acknowledged_age_seconds", gauge,
+                            "Age of the newest heartbeat of this leader that the peer has "
+                            "acknowledged, of the worst group: a heartbeat's interval and a round "
+                            "trip while all is well; missing where this node leads none."};
 constexpr MetricSpec kSending{"leasehold_snapshots_sending", gauge,
                               "Snapshots on their way from this node."};
 constexpr MetricSpec kReceiving{"leasehold_snapshots_receiving", gauge,
@@ -249,6 +274,7 @@ void members(const MetricsSource& source, MetricsText& page) {
 struct PeerFigures {
   bool connected = false;
   std::optional<std::uint64_t> lag;
+  std::optional<lease::Duration> heard_ago;
 };
 
 void peers(const MetricsSource& source, MetricsText& page) {
@@ -262,6 +288,8 @@ void peers(const MetricsSource& source, MetricsText& page) {
       const std::uint64_t lag =
           status.last > member.match ? status.last.value() - member.match.value() : 0;
       peer.lag = std::max(peer.lag.value_or(0), lag);
+      if (!member.heard_ago) continue;
+      peer.heard_ago = std::max(peer.heard_ago.value_or(*member.heard_ago), *member.heard_ago);
     }
   }
   page.family(kConnected);
@@ -271,6 +299,11 @@ void peers(const MetricsSource& source, MetricsText& page) {
   page.family(kPeerLag);
   for (const auto& [id, peer] : known) {
     if (peer.lag) page.add(*peer.lag, {{"peer", std::to_string(id.value())}});
+  }
+  page.family(kHeard);
+  for (const auto& [id, peer] : known) {
+    if (!peer.heard_ago) continue;
+    page.add(seconds_of(*peer.heard_ago), {{"peer", std::to_string(id.value())}});
   }
 }
 
@@ -287,6 +320,10 @@ void group_metrics(const MetricsSource& source, MetricsText& page) {
   page.family(kLease);
   for (const std::size_t i : source.shown) {
     page.add(seconds_of(source.look.statuses[i].lease_left), {{"group", std::to_string(i + 1)}});
+  }
+  page.family(kPromise);
+  for (const std::size_t i : source.shown) {
+    page.add(seconds_of(source.look.statuses[i].promise_left), {{"group", std::to_string(i + 1)}});
   }
   members(source, page);
   for (const GroupFigure& figure : kGroupFigures) {

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -26,6 +27,8 @@ struct ServedGroup {
   /// Renews leases under the leader lease. Null: they are renewed by the log.
   kv::LeaseKeeper* lease_keeper = nullptr;
   BackupCalls backups{};
+  /// How many sessions are open, as far as the leader has counted. May be empty. Any thread.
+  std::function<std::uint64_t()> sessions{};
 };
 
 /// Any thread; constant once the first connection is served, but for the slots that move. At first

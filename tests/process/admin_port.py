@@ -87,11 +87,20 @@ def what_a_group_shows(cluster):
     check(seen['leasehold_reads_total{way="lease_hit"}'] >= 20, "no reads under the lease")
     check(seen['leasehold_writes_ended_total{outcome="committed"}'] >= 20, "no writes")
     check(seen["leasehold_log_syncs_total"] > 0, "no sync")
+    check(seen["leasehold_log_sync_seconds_count"] > 0 and seen["leasehold_log_sync_seconds_sum"] > 0, "no times")
+    check(seen["leasehold_lease_left_at_reads_seconds_count"] == seen['leasehold_reads_total{way="lease_hit"}'],
+          "reads without what was left")
+    check(0 < seen["leasehold_lease_left_at_reads_seconds_sum"] < 1000, "what was left")
+    check(seen['leasehold_commands_by_kind_total{kind="string"}'] >= 40, "no commands of strings")
+    check(sum(value for name, value in seen.items() if name.startswith("leasehold_commands_by_kind_total")) ==
+          seen["leasehold_commands_total"], "the kinds are not all commands")
     check(seen["process_resident_memory_bytes"] > 1e6 and seen["process_open_fds"] > 5, "no figures of the process")
     check(abs(seen["process_start_time_seconds"] - time.time()) < 600, "another start")
     check(seen["leasehold_disk_free_bytes"] > 0, "no disk")
     for other in cluster.others(leader):
         check(seen[f'leasehold_peer_connected{{peer="{other.id}"}}'] == 1, f"{other} is not connected")
+        check(0 < seen[f'leasehold_peer_acknowledged_age_seconds{{peer="{other.id}"}}'] < 1, f"{other} is not heard")
+        check(0 < metrics(other)['leasehold_promise_left_seconds{group="1"}'] < 2, f"{other} has no promise")
         check(metrics(other)['leasehold_raft_leader{group="1"}'] == leader.id, "another leader")
     print(f"a page has {len(seen)} samples")
 
@@ -107,12 +116,19 @@ def a_killed_leader_is_seen(cluster):
     peer = f'leasehold_peer_connected{{peer="{leader.id}"}}'
     wait_for("the lost connection to be shown", 10, lambda: metrics(following)[peer] == 0)
     check(readiness(following) == (True, []), "a leader of a majority is not ready")
+    campaigns = {cause: metrics(following)[f'leasehold_campaigns_total{{cause="{cause}"}}'] -
+                 before[following][f'leasehold_campaigns_total{{cause="{cause}"}}']
+                 for cause in ("leader_ended", "election_timeout")}
+    check(sum(campaigns.values()) >= 1, "no campaign is counted")
     # Without a majority nobody leads.
     last = next(node for node in cluster.others(leader) if node is not following)
     last.kill()
     wait_for("readiness to end", 20, lambda: readiness(following) == (False, ["leader_known"]))
     check(get(following, "/healthz")[0] == 200, "it is not alive")
-    check(metrics(following)["leasehold_groups_without_leader"] == 1, "a leader is shown")
+    seen = metrics(following)
+    check(seen["leasehold_groups_without_leader"] == 1, "a leader is shown")
+    check(seen['leasehold_leaderships_ended_total{cause="quorum_lost"}'] >= 1, "no lost quorum is counted")
+    check(seen["leasehold_leases_ended_total"] >= 1, "no ended lease is counted")
     for node in (leader, last):
         node.start()
     cluster.wait_leader()

@@ -31,7 +31,7 @@ class AdminPortTest : public ::testing::Test {
     AdminOptions options;
     options.listen = listen;
     options.data_dir = "/";
-    auto port = AdminPort::open(options, *rig_.groups, rig_.state);
+    auto port = AdminPort::open(options, *rig_.groups, rig_.state, rig_.sources());
     ASSERT_TRUE(port.ok()) << port.error().message;
     port_ = std::move(port).value();
   }
@@ -168,7 +168,7 @@ TEST_F(AdminPortTest, ItEndsWhileItsClientsAndItsLookWait) {
 
 TEST_F(AdminPortTest, BeyondLoopbackItWantsProtection) {
   const auto opened = [this](const AdminOptions& options) {
-    return AdminPort::open(options, *rig_.groups, rig_.state);
+    return AdminPort::open(options, *rig_.groups, rig_.state, rig_.sources());
   };
   AdminOptions options;
   for (const char* address : {"0.0.0.0:0", "[::]:0"}) {
@@ -187,13 +187,13 @@ TEST_F(AdminPortTest, AnAddressThatIsNoneOrIsTakenIsRefused) {
   AdminOptions options;
   for (const char* address : {"127.0.0.1", "127.0.0.1:", "no such host.invalid:1"}) {
     options.listen = address;
-    const auto refused = AdminPort::open(options, *rig_.groups, rig_.state);
+    const auto refused = AdminPort::open(options, *rig_.groups, rig_.state, rig_.sources());
     ASSERT_FALSE(refused.ok()) << address;
     EXPECT_THAT(refused.error().message, HasSubstr("--admin"));
   }
   open();
   options.listen = "127.0.0.1:" + std::to_string(port_->port());
-  const auto taken = AdminPort::open(options, *rig_.groups, rig_.state);
+  const auto taken = AdminPort::open(options, *rig_.groups, rig_.state, rig_.sources());
   ASSERT_FALSE(taken.ok());
   EXPECT_EQ(taken.error().code, ErrorCode::io);
 }

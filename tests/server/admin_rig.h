@@ -49,8 +49,9 @@ struct AdminRig {
     AdminOptions admin;
     admin.listen = "127.0.0.1:7301";
     admin.data_dir = "/";
-    routes = std::make_unique<AdminRoutes>(admin, loopback, *groups, state, counts);
+    routes = std::make_unique<AdminRoutes>(admin, loopback, *groups, state, sources(), counts);
   }
+  AdminSources sources() const { return {events, syncs}; }
   HttpAnswer get(const std::string& path, const std::string& host = "127.0.0.1:7301") {
     HttpRequest request;
     request.path = path.substr(0, path.find('?'));
@@ -65,6 +66,9 @@ struct AdminRig {
   std::unique_ptr<ServedGroups> groups;
   ServerState state;
   AdminCounts counts;
+  EventCounts events{false};
+  ManualClock clock;
+  storage::SyncTimes syncs{clock};
   Look look;
   std::unique_ptr<AdminRoutes> routes;
 };

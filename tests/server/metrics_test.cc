@@ -190,6 +190,95 @@ TEST(Metrics, OfManyGroupsAPageShowsTheSumsAndTheWorst) {
   EXPECT_THAT(rig.get("/metrics?group=all").body, HasSubstr("\nleasehold_keys{group=\"17\"} 0\n"));
 }
 
+raft::Event role_change(raft::Role from, raft::Role to, raft::RoleChangeReason reason) {
+  raft::Event event;
+  event.group = raft::GroupId(1);
+  event.term = raft::Term(3);
+  event.what = raft::RoleChanged{from, to, reason};
+  return event;
+}
+
+TEST(Metrics, ACampaignCountsOnceUnderItsCause) {
+  using Reason = raft::RoleChangeReason;
+  AdminRig rig;
+  const auto note = [&](raft::Role from, raft::Role to, Reason reason) {
+    rig.events.note(role_change(from, to, reason));
+  };
+  note(raft::Role::follower, raft::Role::pre_candidate, Reason::election_timeout);
+  note(raft::Role::pre_candidate, raft::Role::candidate, Reason::pre_vote_won);
+  note(raft::Role::candidate, raft::Role::leader, Reason::election_won);
+  note(raft::Role::leader, raft::Role::follower, Reason::quorum_lost);
+  note(raft::Role::follower, raft::Role::candidate, Reason::transfer);
+  note(raft::Role::candidate, raft::Role::follower, Reason::election_lost);
+  rig.events.note_lease(1, raft::Term(3), true);
+  rig.events.note_lease(1, raft::Term(3), false);
+  const std::string page = rig.get("/metrics").body;
+  for (const char* line : {"leasehold_campaigns_total{cause=\"election_timeout\"} 1",
+                           "leasehold_campaigns_total{cause=\"transfer\"} 1",
+                           "leasehold_campaigns_total{cause=\"leader_ended\"} 0",
+                           "leasehold_leaderships_ended_total{cause=\"quorum_lost\"} 1",
+                           "leasehold_leaderships_ended_total{cause=\"higher_term\"} 0",
+                           "leasehold_leases_gained_total 1", "leasehold_leases_ended_total 1"}) {
+    EXPECT_THAT(page, HasSubstr("\n" + std::string(line) + "\n"));
+  }
+}
+
+TEST(EventCounts, TheNewestStepsAreKeptAndNoMore) {
+  EventCounts events(true);
+  for (std::uint64_t i = 1; i <= EventCounts::kRecentMax + 5; ++i) {
+    raft::Event event;
+    event.group = raft::GroupId(i);
+    event.what = raft::LeaderKnown{raft::NodeId(20'007)};
+    events.note(event);
+  }
+  const auto recent = events.recent();
+  ASSERT_EQ(recent.size(), EventCounts::kRecentMax);
+  EXPECT_EQ(recent.front().group, EventCounts::kRecentMax + 5);
+  // The number of the node, not of its replica.
+  EXPECT_EQ(recent.front().text, "node 7 leads");
+}
+
+TEST(Metrics, ASyncIsInTheBucketThatItsTimeFits) {
+  AdminRig rig;
+  rig.clock.set_step(std::chrono::nanoseconds(0));
+  const storage::SyncTimes::Begun begun(&rig.syncs);
+  rig.clock.advance(std::chrono::microseconds(250));
+  begun.note();
+  rig.syncs.note(std::chrono::seconds(3));
+  storage::SyncTimes::Begun(nullptr).note();
+  const std::string page = rig.get("/metrics").body;
+  for (const char* line :
+       {"_bucket{le=\"0.0001\"} 0", "_bucket{le=\"0.00025\"} 1", "_bucket{le=\"2.5\"} 1",
+        "_bucket{le=\"+Inf\"} 2", "_sum 3.00025", "_count 2"}) {
+    EXPECT_THAT(page, HasSubstr("\nleasehold_log_sync_seconds" + std::string(line) + "\n"));
+  }
+}
+
+TEST(Metrics, WhatIsLeftOfALeaseAtAReadIsCounted) {
+  AdminRig rig;
+  Counters& counters = rig.state.counters[1];
+  counters.note_lease_hit(std::chrono::nanoseconds(1));
+  counters.note_lease_hit(std::chrono::milliseconds(700));
+  counters.note_lease_hit(std::chrono::hours(1));
+  const std::string page = rig.get("/metrics").body;
+  EXPECT_THAT(page, HasSubstr("\nleasehold_reads_total{way=\"lease_hit\"} 3\n"));
+  for (const char* line : {"_bucket{le=\"0.001048576\"} 1", "_bucket{le=\"0.536870912\"} 1",
+                           "_bucket{le=\"1.073741824\"} 2", "_bucket{le=\"+Inf\"} 3", "_count 3"}) {
+    EXPECT_THAT(page,
+                HasSubstr("\nleasehold_lease_left_at_reads_seconds" + std::string(line) + "\n"));
+  }
+}
+
+TEST(Metrics, CommandsAreCountedByKind) {
+  AdminRig rig;
+  rig.state.counters[0].note_command(static_cast<int>(CommandGroup::leasehold));
+  rig.state.counters[1].note_command(-1);
+  const std::string page = rig.get("/metrics").body;
+  EXPECT_THAT(page, HasSubstr("\nleasehold_commands_total 2\n"));
+  EXPECT_THAT(page, HasSubstr("\nleasehold_commands_by_kind_total{kind=\"leasehold\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("\nleasehold_commands_by_kind_total{kind=\"none\"} 1\n"));
+}
+
 TEST(Metrics, OnlyGroupsThatAreThereAreShown) {
   EXPECT_EQ(shown_groups("", 3), (std::vector<std::size_t>{0, 1, 2}));
   EXPECT_THAT(shown_groups("", kGroupsShownMax + 1), IsEmpty());
