@@ -8,6 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include <string>
+#include <utility>
 #include <variant>
 
 namespace leasehold::server {
@@ -162,7 +163,9 @@ void LogObserver::on_change(const replica::Change& change) {
     if (named_) named_(members->membership);
   }
   if (const auto* lease = std::get_if<replica::LeaseChange>(&change)) {
-    if (counts_ != nullptr) counts_->note_lease(group_, lease->term, lease->held);
+    // The first change of all says that there is none.
+    const bool changed = std::exchange(lease_held_, lease->held) != lease->held;
+    if (changed && counts_ != nullptr) counts_->note_lease(group_, lease->term, lease->held);
   }
   const auto* leadership = std::get_if<replica::LeadershipChange>(&change);
   if (leadership == nullptr) return;

@@ -35,6 +35,7 @@ class LogObserver final : public replica::Observer {
   const Named named_;
   EventCounts* const counts_;
   const std::uint64_t group_;
+  bool lease_held_ = false;  ///< on the node's thread
   std::atomic<bool> leader_known_{false};
 };
 

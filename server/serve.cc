@@ -295,8 +295,9 @@ Result<std::unique_ptr<AdminPort>> open_admin(const ServeSettings& settings,
                                               const ServedGroups& groups, ServerState& state,
                                               const AdminSources& sources) {
   if (settings.admin.empty()) return std::unique_ptr<AdminPort>();
-  auto admin = AdminPort::open({settings.admin, settings.admin_open, settings.data_dir}, groups,
-                               state, sources);
+  auto admin = AdminPort::open(
+      {settings.admin, settings.admin_open, settings.data_dir, settings.admin_addresses}, groups,
+      state, sources);
   if (admin) {
     spdlog::info("monitors on {} (port {})", settings.admin, admin.value()->port());
   }

@@ -9,6 +9,7 @@
 #include <leasehold/server/front/server_state.h>
 #include <leasehold/storage/sync_times.h>
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,8 @@ struct AdminOptions {
   std::string listen;    ///< host:port; port 0: the system chooses one
   bool open = false;     ///< all who reach the port are answered, also beyond loopback
   std::string data_dir;  ///< of whose disk the space is shown
+  /// Admin ports of the nodes: the page asks them, and a page of theirs may read the status here.
+  std::map<raft::NodeId, std::string> addresses = {};
 };
 
 /// One thread at a time, except for what it reads of its arguments. All outlive it.
@@ -47,6 +50,9 @@ class AdminRoutes {
  private:
   bool is_foreign(std::string_view host) const;
   HttpAnswer metrics(const HttpRequest& request, const Look& look) const;
+  HttpAnswer status(const HttpRequest& request, const Look& look) const;
+  HttpAnswer page() const;
+  bool may_read(const std::string& origin) const;
 
   const AdminOptions options_;
   const bool loopback_;

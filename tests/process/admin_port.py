@@ -81,6 +81,7 @@ def what_a_group_shows(cluster):
         check(get(node, "/healthz")[0] == 200, f"{node} is not alive")
     seen, status = metrics(leader), leader.status()
     check(seen['leasehold_raft_role{group="1",role="leader"}'] == 1, "the leader does not show its role")
+    check(seen["leasehold_leases_gained_total"] >= seen["leasehold_leases_ended_total"] + 1, "leases that ended")
     check(seen["leasehold_groups_leased"] == 1 and 0 < seen['leasehold_lease_left_seconds{group="1"}'] < 1,
           "no lease is shown")
     check(seen['leasehold_raft_term{group="1"}'] == status["term"], "another term")
@@ -231,6 +232,22 @@ def nobody_reads(cluster):
         sock.close()
 
 
+def the_page_and_its_status(cluster):
+    """What one node's page reads of all nodes; a step that is over is among the latest."""
+    leader = cluster.wait_leader()
+    for node in cluster.nodes:
+        status, body = get(node, "/status.json")
+        seen = json.loads(body)
+        check(status == 200 and seen["node"] == node.id and seen["leader"] == leader.id, f"{node}: {body}")
+        check((seen["lease_left_ms"] > 0) == (node is leader), f"{node}: lease {seen['lease_left_ms']}")
+        check((seen["promise_left_ms"] > 0) == (node is not leader), f"{node}: promise {seen['promise_left_ms']}")
+        check(node is leader or seen["promise_to"] == leader.id, f"{node}: promise to {seen['promise_to']}")
+        check(any(event["text"] == f"node {leader.id} leads" for event in seen["events"]), f"{node}: no step")
+        behind = [member.get("behind") for member in seen["members"]]
+        check(all(value is not None for value in behind) == (node is leader), f"{node}: {behind}")
+        check(get(node, "/")[1].startswith("<!doctype html>"), "no page")
+
+
 def promtool_agrees(cluster):
     promtool = shutil.which("promtool")
     if promtool is None:
@@ -288,6 +305,7 @@ def run(options):
     with Cluster(options.binary, flags=ADMIN, keep=options.keep) as cluster:
         cluster.start()
         what_a_group_shows(cluster)
+        the_page_and_its_status(cluster)
         promtool_agrees(cluster)
         a_killed_leader_is_seen(cluster)
         a_drain_is_seen(cluster)
