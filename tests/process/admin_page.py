@@ -73,7 +73,8 @@ class Browser:
     def _run(self, *flags, url):
         done = subprocess.run(
             [self.program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-             "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
+             "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+             "--hide-scrollbars",
              f"--user-data-dir={os.path.join(self.folder, 'browser')}", "--enable-logging=stderr",
              f"--virtual-time-budget={PAGE_MS}", *flags, url],
             capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL)
