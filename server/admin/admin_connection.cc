@@ -117,7 +117,7 @@ void AdminConnection::write(std::string answer) {
     sent += channel_.write_some(answer_.data() + sent, answer_.size() - sent, error);
   }
   if (!error) return say_farewell();
-  if (error != asio::error::would_block && error != asio::error::try_again) return close();
+  if (error != asio::error::would_block) return close();
   write_more(sent);
 }
 

@@ -56,6 +56,7 @@ void event_metrics(const MetricsSource& source, MetricsText& page) {
   page.one(kViolations, events.violations());
   std::vector<double> bounds;
   std::vector<std::uint64_t> counts;
+  counts.reserve(storage::SyncTimes::kBuckets);
   for (const auto bound : storage::SyncTimes::kBounds) {
     bounds.push_back(std::chrono::duration<double>(bound).count());
   }
