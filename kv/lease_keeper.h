@@ -66,6 +66,11 @@ class LeaseKeeper {
   /// left() for a command that depends on the time of a key. For a lease that is not found all of
   /// the time counts as left.
   SeenTime seen(grant::LeaseId id);
+  /// The leases that it times: those of the store, as of the last call of another function.
+  std::size_t size() {
+    const std::lock_guard lock(mutex_);
+    return tracker_.size();
+  }
 
  private:
   Result<lease::PromiseInstant> take_in();

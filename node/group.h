@@ -11,6 +11,7 @@
 #include <leasehold/replica/counters.h>
 #include <leasehold/replica/lease_view.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -31,6 +32,9 @@ struct MemberStatus {
   bool witness = false;    ///< keeps the log and no state
   /// What it has proved on the connections with this node: to send to it, and to hear from it.
   net::PeerProofs proofs{};
+  /// At the leader: the age of the newest round, or beat of the process, that it has acknowledged.
+  /// None: it has not answered in this term, or it is this node.
+  std::optional<lease::Duration> heard_ago{};
 };
 
 /// A snapshot of a node, for people, `status` and metrics.
@@ -61,6 +65,14 @@ struct NodeStatus {
   std::vector<replica::SnapshotTransfer>
       transfers;                  ///< snapshots on their way to or from this node
   lease::Duration lease_left{0};  ///< zero without a valid lease
+  /// Until then this node elects nobody but the holder of its promise; zero without a promise.
+  lease::Duration promise_left{0};
+  raft::NodeId promise_to;         ///< of the newest promise; kNobody: there was none
+  std::size_t calls_waiting = 0;   ///< of this node's callers
+  std::size_t proposals_held = 0;  ///< of these, until a leader is known, or until the next try
+  /// Commands that wait for the next append of this leader, and entries of it that are appended and
+  /// not committed.
+  std::size_t proposals_queued = 0, proposals_uncommitted = 0;
   /// Of the newest membership in the log, committed or not; until formed, of the initial peers.
   std::vector<MemberStatus> members;
   /// Its place in the log, or the log's beginning if its entry was cut off.

@@ -9,6 +9,7 @@
 #include <leasehold/replica/limits.h>
 #include <leasehold/replica/observer.h>
 #include <leasehold/replica/state_machine.h>
+#include <leasehold/storage/sync_times.h>
 
 #include <chrono>
 #include <cstdint>
@@ -60,6 +61,8 @@ struct NodeOptions {
   /// The program leasehold-deputy, which tells the other nodes when this process has ended, so that
   /// they elect a leader at once. Empty: none; then they wait for the end of its lease.
   std::string deputy;
+  /// Notes how long the syncs of the log take; outlives the node. Null: nobody does.
+  storage::SyncTimes* sync_times = nullptr;
   replica::Limits limits;
 };
 

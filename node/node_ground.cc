@@ -35,6 +35,7 @@ Result<Ground> find_ground(const NodeOptions& options,
   log_options.group = kGroup;
   log_options.cluster_id = ground.cluster_id;
   log_options.id = options.id;
+  log_options.sync_times = options.sync_times;
   auto opened = storage::SegmentLog::open(log_options);
   if (!opened.ok()) return opened.error();
   ground.log = std::move(opened).value();

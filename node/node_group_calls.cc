@@ -112,9 +112,14 @@ NodeStatus GroupShell::make_status() const {
     }
     return status;
   }
-  node::describe(*driver_, clock().holder_now(), failure_.has_value(), status);
+  const lease::Now now = clock().now();
+  node::describe(*driver_, now, failure_.has_value(), status);
   status.level = view_.level();
   members_->describe(driver_->core(), status);
+  for (MemberStatus& member : status.members) {
+    const auto heard = driver_->core().last_heard(member.id);
+    if (heard && member.id != status.id) member.heard_ago = now.holder - *heard;
+  }
   status.last_leader = status.leader != raft::kNobody ? status.leader : changes_.last_leader();
   return status;
 }

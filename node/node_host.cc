@@ -106,6 +106,7 @@ Result<void> HostShell::start() {
   log.cluster_id = cluster_id();
   log.id = options_.id;
   log.reads_max = kReadsMax;
+  log.sync_times = options_.sync_times;
   auto opened = storage::SharedLog::open(log);
   if (!opened.ok()) return opened.error();
   log_ = std::move(opened).value();

@@ -7,8 +7,7 @@
 
 namespace leasehold::node {
 
-void describe(const replica::Driver& driver, lease::HolderInstant now, bool failed,
-              NodeStatus& status) {
+void describe(const replica::Driver& driver, lease::Now now, bool failed, NodeStatus& status) {
   const raft::Core& core = driver.core();
   status.role = core.role();
   status.term = core.term();
@@ -17,7 +16,14 @@ void describe(const replica::Driver& driver, lease::HolderInstant now, bool fail
   status.applied = driver.applied();
   status.last = core.log().last_index();
   status.durable = core.durable_index();
-  if (!failed && core.lease_end() > now) status.lease_left = core.lease_end() - now;
+  if (!failed && core.lease_end() > now.holder) status.lease_left = core.lease_end() - now.holder;
+  if (core.promise_until() > now.promise) status.promise_left = core.promise_until() - now.promise;
+  status.promise_to = core.hard_state().promise.holder;
+  status.calls_waiting = driver.pending();
+  const replica::ProposalPlaces places = driver.proposals();
+  status.proposals_held = places.held;
+  status.proposals_queued = places.queued;
+  status.proposals_uncommitted = places.uncommitted;
   status.settings = core.membership().settings;
   status.timing = core.timing();
   status.first = core.log().base().index.next();

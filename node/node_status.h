@@ -16,8 +16,7 @@
 namespace leasehold::node {
 
 /// Fills what NodeStatus says of the group's state, except the members. `failed`: it has no lease.
-void describe(const replica::Driver& driver, lease::HolderInstant now, bool failed,
-              NodeStatus& status);
+void describe(const replica::Driver& driver, lease::Now now, bool failed, NodeStatus& status);
 
 /// A connection that this node or the peer refused, and why.
 std::string text_of(const net::Rejection& rejection);

@@ -117,6 +117,7 @@ void GroupService::begin(node::Group& group, ServerState& state) {
 
 ServedGroup GroupService::served() {
   ServedGroup served{*group_, *store_, health_, &*keeper_};
+  served.sessions = [this] { return sessions_->open(); };
   if (!backups_) return served;
   served.backups.write = [this](std::string_view name, BackupWanted wanted,
                                 const Backups::Done& done) { backups_->start(name, wanted, done); };

@@ -8,6 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include <string>
+#include <utility>
 #include <variant>
 
 namespace leasehold::server {
@@ -161,12 +162,18 @@ void LogObserver::on_change(const replica::Change& change) {
   if (const auto* members = std::get_if<replica::MembershipChange>(&change)) {
     if (named_) named_(members->membership);
   }
+  if (const auto* lease = std::get_if<replica::LeaseChange>(&change)) {
+    // The first change of all says that there is none.
+    const bool changed = std::exchange(lease_held_, lease->held) != lease->held;
+    if (changed && counts_ != nullptr) counts_->note_lease(group_, lease->term, lease->held);
+  }
   const auto* leadership = std::get_if<replica::LeadershipChange>(&change);
   if (leadership == nullptr) return;
   leader_known_.store(leadership->leader != raft::kNobody, std::memory_order_relaxed);
 }
 
 void LogObserver::on_event(const raft::Event& event) {
+  if (counts_ != nullptr) counts_->note(event);
   std::visit(Line{fmt::format("{}term {}", prefix_, event.term.value()), !prefix_.empty()},
              event.what);
 }

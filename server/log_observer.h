@@ -2,8 +2,10 @@
 #pragma once
 
 #include <leasehold/replica/observer.h>
+#include <leasehold/server/admin/event_counts.h>
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -17,8 +19,10 @@ class LogObserver final : public replica::Observer {
   /// `prefix`: before each line, as "group 2, ".
   /// `named`: takes each membership of the group. On the node's thread; may be empty.
   using Named = std::function<void(const raft::Membership& membership)>;
-  explicit LogObserver(std::string prefix = {}, Named named = {})
-      : prefix_(std::move(prefix)), named_(std::move(named)) {}
+  /// `counts`: of `group` among others, from 1 on; may be null, and else outlives it.
+  explicit LogObserver(std::string prefix = {}, Named named = {}, EventCounts* counts = nullptr,
+                       std::uint64_t group = 1)
+      : prefix_(std::move(prefix)), named_(std::move(named)), counts_(counts), group_(group) {}
   void on_change(const replica::Change& change) override;
   void on_event(const raft::Event& event) override;
   void on_notice(const std::string& text) override;
@@ -29,6 +33,9 @@ class LogObserver final : public replica::Observer {
  private:
   const std::string prefix_;
   const Named named_;
+  EventCounts* const counts_;
+  const std::uint64_t group_;
+  bool lease_held_ = false;  ///< on the node's thread
   std::atomic<bool> leader_known_{false};
 };
 

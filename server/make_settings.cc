@@ -151,6 +151,8 @@ void describe(ServeSettings& settings) {
       {"client-certs", client_certificates_name(settings.server.client_certificates)},
       {"listen", settings.listen},
       {"advertise", settings.advertise},
+      {"admin", settings.admin},
+      {"admin-open", settings.admin_open ? "on" : "off"},
       {"io-threads", std::to_string(settings.server.io_threads)},
       {"lease-reads", settings.server.lease_reads ? "on" : "off"},
       {"protected-mode", settings.server.protected_mode ? "yes" : "no"},

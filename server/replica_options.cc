@@ -61,6 +61,7 @@ node::HostOptions host_options(const ServeSettings& settings, const node::NodeOp
   host.peer_security = options.peer_security;
   host.timing = options.timing;
   host.deputy = options.deputy;
+  host.sync_times = options.sync_times;
   // A call may take long, and must not hold up all groups.
   host.appliers = std::clamp(settings.groups / 2, host.appliers, kAppliersMax);
   return host;

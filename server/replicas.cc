@@ -61,7 +61,11 @@ Result<void> check_host(const node::Peer& host) {
 }  // namespace
 
 Replicas::Replicas(raft::NodeId self, const ServeSettings& settings, Failure& failure)
-    : self_(self), data_dir_(settings.data_dir), failure_(failure), removals_(settings.groups) {
+    : self_(self),
+      data_dir_(settings.data_dir),
+      failure_(failure),
+      removals_(settings.groups),
+      events_(settings.groups > 1) {
   if (settings.read_cache > 0 && !settings.node.witness) {
     cache_ = std::make_shared<kv::RecordCache>(settings.read_cache);
   }
@@ -81,7 +85,8 @@ Result<std::unique_ptr<Replicas>> Replicas::open(const ServeSettings& settings,
 Result<void> Replicas::open_alone(const ServeSettings& settings, const node::NodeOptions& options,
                                   const lease::Clock& clock) {
   all_.push_back(std::make_unique<One>(
-      settings, 0, self_, [this](Error error) { failure_.set(std::move(error)); }, "", nullptr));
+      settings, 0, self_, [this](Error error) { failure_.set(std::move(error)); }, "", nullptr,
+      events_));
   One& one = *all_.front();
   auto node = node::Node::open(
       options, [&] { return one.service.open_store(options.cluster_id, cache_); }, clock,
@@ -121,7 +126,8 @@ Result<void> Replicas::open_many(const ServeSettings& settings, const node::Node
         settings, number, own_->of(number),
         [this, number](Error error) { group_failed(number, std::move(error)); },
         fmt::format("group {}, ", number),
-        [this, number](const raft::Membership& members) { note_members(number, members); }));
+        [this, number](const raft::Membership& members) { note_members(number, members); },
+        events_));
   }
   for (std::size_t i = 0; i < all_.size(); ++i) {
     One& one = *all_[i];

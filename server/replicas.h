@@ -19,6 +19,7 @@
 #include <leasehold/server/replica_seat.h>
 #include <leasehold/server/settings.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -63,6 +64,7 @@ class Replicas {
   ServedGroups served();
   /// Of the first group.
   node::Group& home() { return *all_.front()->group; }
+  const EventCounts& events() const { return events_; }
   const std::atomic<bool>& leader_known() const { return all_.front()->observer.leader_known(); }
 
   /// What the stores share; null: nothing.
@@ -87,8 +89,9 @@ class Replicas {
   /// Of a group, at an address that stays.
   struct One {
     One(const ServeSettings& settings, std::size_t number, raft::NodeId first,
-        GroupService::Failed failed, std::string prefix, LogObserver::Named named)
-        : observer(std::move(prefix), std::move(named)),
+        GroupService::Failed failed, std::string prefix, LogObserver::Named named,
+        EventCounts& counts)
+        : observer(std::move(prefix), std::move(named), &counts, std::max<std::size_t>(number, 1)),
           service(settings, number, first, std::move(failed)),
           replica(first) {}
 
@@ -141,6 +144,7 @@ class Replicas {
   std::chrono::nanoseconds end_at_{0};  ///< of the coarse clock; under members_mutex_
   ServerState* state_ = nullptr;        ///< under members_mutex_
   Removals removals_;
+  EventCounts events_;
   std::vector<std::unique_ptr<One>> all_;
   std::shared_ptr<kv::RecordCache> cache_;  ///< null: there is none
   LogObserver of_host_;

@@ -1,5 +1,6 @@
 #include <leasehold/node/machine_clock.h>
 #include <leasehold/node/node_identity.h>
+#include <leasehold/server/admin/admin_port.h>
 #include <leasehold/server/commands/command_table.h>
 #include <leasehold/server/commands/report.h>
 #include <leasehold/server/credentials.h>
@@ -12,6 +13,7 @@
 #include <leasehold/server/start_watch.h>
 #include <leasehold/server/terminal.h>
 #include <leasehold/storage/private_folder.h>
+#include <leasehold/storage/sync_times.h>
 
 #include <fmt/format.h>
 #include <spdlog/async.h>
@@ -288,6 +290,20 @@ bool drain(Replicas& replicas, const ServedGroups& groups, const ServeSettings& 
   }
 }
 
+/// Null: there is none.
+Result<std::unique_ptr<AdminPort>> open_admin(const ServeSettings& settings,
+                                              const ServedGroups& groups, ServerState& state,
+                                              const AdminSources& sources) {
+  if (settings.admin.empty()) return std::unique_ptr<AdminPort>();
+  auto admin = AdminPort::open(
+      {settings.admin, settings.admin_open, settings.data_dir, settings.admin_addresses}, groups,
+      state, sources);
+  if (admin) {
+    spdlog::info("monitors on {} (port {})", settings.admin, admin.value()->port());
+  }
+  return admin;
+}
+
 Result<void> make_data_dir(const ServeSettings& settings) {
   const std::string& dir = settings.data_dir;
   const auto made = storage::make_private_folder(dir);
@@ -325,6 +341,8 @@ Result<int> serve(const ServeSettings& settings) {
   Failure failure;
   auto clock = open_clock(settings);
   if (!clock) return clock.error();
+  storage::SyncTimes syncs(*clock.value());
+  options.sync_times = &syncs;
   auto opened = Replicas::open(settings, options, *clock.value(), failure);
   if (!opened) return opened.error();
   Replicas& replicas = *opened.value();
@@ -353,6 +371,10 @@ Result<int> serve(const ServeSettings& settings) {
   if (!front) return front.error();
   spdlog::info("leasehold {}: clients on {} (port {}), data in {}", kVersion, settings.listen,
                front.value()->port(), settings.data_dir);
+
+  // For as long as this node drains, monitors see that it does.
+  auto admin = open_admin(settings, groups, state, {replicas.events(), syncs});
+  if (!admin) return admin.error();
 
   const int signal = watch(replicas, groups, credentials, state, failure);
   front.value()->close_door();

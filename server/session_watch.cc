@@ -40,6 +40,7 @@ void SessionWatch::look() {
     leads_in = lease.state.term;
     sessions = std::move(listed).value();
   }
+  open_.store(sessions.size(), std::memory_order_relaxed);
   propose(expiry_.look(now, leads_in, sessions));
 }
 

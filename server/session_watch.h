@@ -6,6 +6,9 @@
 #include <leasehold/node/group.h>
 #include <leasehold/replica/session_expiry.h>
 
+#include <atomic>
+#include <cstdint>
+
 namespace leasehold::server {
 
 /// Looked at in turns, on one thread. Proposes what replica::SessionExpiry finds due; the state
@@ -18,6 +21,8 @@ class SessionWatch {
   /// Does nothing most of the time: it looks at the sessions eight times within idle_max, and every
   /// five seconds at least.
   void look();
+  /// Sessions that were open at the last look; 0 while this node does not lead. Any thread.
+  std::uint64_t open() const { return open_.load(std::memory_order_relaxed); }
 
  private:
   void propose(const std::vector<replica::SessionExpiry::Idle>& due);
@@ -28,6 +33,7 @@ class SessionWatch {
   kv::ExpiryRounds rounds_;
   replica::SessionExpiry expiry_;
   raft::PromiseInstant next_;
+  std::atomic<std::uint64_t> open_{0};
 };
 
 }  // namespace leasehold::server

@@ -134,6 +134,24 @@ Result<void> set_switch(bool& setting, const std::string& text) {
   return {};
 }
 
+Result<void> set_admin_addresses(ServeSettings& settings, const std::string& text) {
+  auto addresses = parse_peers(text);
+  if (!addresses) return addresses.error();
+  for (node::Peer& peer : addresses.value()) {
+    // They become part of a header that says what a page may do.
+    if (peer.address.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                       "0123456789.-:[]") != std::string::npos) {
+      return invalid(quoted(peer.address) + " is no address: write host:port");
+    }
+    settings.admin_addresses[peer.id] = std::move(peer.address);
+  }
+  return {};
+}
+
+Result<void> set_admin_open(ServeSettings& settings, const std::string& text) {
+  return set_switch(settings.admin_open, text);
+}
+
 Result<void> set_lease_reads(ServeSettings& settings, const std::string& text) {
   return set_switch(settings.server.lease_reads, text);
 }
@@ -327,6 +345,17 @@ const SettingSpec kSettings[] = {
      set_witness},
     {"listen", "HOST:PORT", "127.0.0.1:7201", "Where clients connect",
      set_address<&ServeSettings::listen, 0>},
+    {"admin", "HOST:PORT", "",
+     "Where monitors and browsers ask by HTTP: a page, /status.json, /metrics, /healthz, /readyz. "
+     "Without it: nowhere. Beyond loopback only users with a certificate are answered",
+     set_address<&ServeSettings::admin, 0>},
+    {"admin-addresses", "ID=HOST:PORT,...", "",
+     "Admin port of each node, as a browser reaches it: the page of one asks the others, too. The "
+     "same on every node",
+     set_admin_addresses},
+    {"admin-open", "on|off", "off",
+     "on: all who reach the port of --admin may see how this node is, also beyond loopback",
+     set_admin_open},
     {"advertise", "HOST:PORT", "",
      "Client address that the status shows, if it differs from --listen",
      set_address<&ServeSettings::advertise, 1>},

@@ -20,7 +20,10 @@ struct ServeSettings {
   node::NodeOptions node;  ///< `data_dir` is the folder of the log
   std::string data_dir;
   std::string listen = "127.0.0.1:7201";
-  std::string advertise;  ///< empty: what `listen` says
+  std::string advertise;                                ///< empty: what `listen` says
+  std::string admin;                                    ///< where monitors connect; empty: nowhere
+  std::map<raft::NodeId, std::string> admin_addresses;  ///< of the nodes, as far as they are known
+  bool admin_open = false;                              ///< all who reach that port are answered
   std::string log_level = "info";
   /// How long a signal to end waits for what is in flight and for another leader; zero: not at all.
   lease::Duration drain_timeout = std::chrono::seconds(5);

@@ -9,6 +9,7 @@
 #include <leasehold/raft/log.h>
 #include <leasehold/storage/disk.h>
 #include <leasehold/storage/storage.h>
+#include <leasehold/storage/sync_times.h>
 
 #include <chrono>
 #include <cstddef>
@@ -62,6 +63,8 @@ struct SegmentLogOptions {
   /// How often the free space is looked at while no file has to be made: others may use it up.
   /// Above 0; without meaning when free_bytes_min is 0.
   std::chrono::milliseconds space_look{250};
+  /// Notes how long each sync of a frame takes; outlives the log. Null: nobody does.
+  SyncTimes* sync_times = nullptr;
   /// The pause before the log tries again to make a file, when there was no space for it. Above 0.
   std::chrono::milliseconds space_retry{1000};
 };

@@ -94,6 +94,7 @@ std::size_t SegmentStore::write_bytes_max(std::size_t bytes_min) {
 Result<void> SegmentStore::write_frame(Segment& segment) {
   LEASEHOLD_ASSERT(healthy_);
   auto done = segment.file->write(segment.end, frame_);
+  const SyncTimes::Begun begun(options_.sync_times);
   if (done) done = segment.file->sync();
   if (!done) {
     healthy_ = false;
@@ -103,6 +104,7 @@ Result<void> SegmentStore::write_frame(Segment& segment) {
                                 ". It is not known what is on the disk, and the write is not tried "
                                 "again: check the disk, then start the node again"});
   }
+  begun.note();
   syncs_.fetch_add(1, std::memory_order_relaxed);
   return {};
 }

@@ -22,10 +22,6 @@ using Clock = std::chrono::steady_clock;
 /// The version of Redis whose protocol this is: some clients look for it.
 constexpr const char* kRedisVersion = "7.0.0";
 
-std::int64_t uptime_seconds(const ServerState& state) {
-  return std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - state.started).count();
-}
-
 double milliseconds(lease::Duration duration) {
   return static_cast<double>(
              std::chrono::duration_cast<std::chrono::microseconds>(duration).count()) /
@@ -342,6 +338,10 @@ nlohmann::ordered_json driver_json(const node::NodeStatus& status) {
 }
 
 }  // namespace
+
+std::int64_t uptime_seconds(const ServerState& state) {
+  return std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - state.started).count();
+}
 
 const char* role_name(raft::Role role) {
   switch (role) {

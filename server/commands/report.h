@@ -6,6 +6,7 @@
 #include <leasehold/server/front/server_state.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@ namespace leasehold::server {
 extern const char* const kVersion;
 
 const char* role_name(raft::Role role);
+
+/// Since the start of this node.
+std::int64_t uptime_seconds(const ServerState& state);
 
 /// The text of INFO. `wanted` are names of its sections in lower case; none, "all", "default" and
 /// "everything" mean all. An unknown section is an empty text, as in Redis.

@@ -2,7 +2,11 @@
 // two threads share a cache line; readers sum the sets.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <bit>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 namespace leasehold::server {
@@ -23,7 +27,15 @@ class Count {
 /// lease_fallbacks, quorum_asked, log_asked and stale_hits, and every one but a lease or stale hit
 /// later to exactly one of the answered_* or to reads_refused.
 struct alignas(64) Counters {
-  Count commands;               ///< all, the refused ones included
+  /// Kinds of commands: those of CommandGroup, and what is no command.
+  static constexpr std::size_t kKinds = 9;
+  /// What was left of the lease at a lease hit: bucket i has what is below 2^i units of about a
+  /// millisecond, and the last one everything above.
+  static constexpr std::size_t kLeaseBuckets = 16;
+  static constexpr unsigned kLeaseUnitBits = 20;  ///< of nanoseconds
+
+  Count commands;  ///< all, the refused ones included
+  std::array<Count, kKinds> commands_of_kind;
   Count commands_refused;       ///< unknown, wrong arity or wrong arguments
   Count connections;            ///< accepted
   Count connections_refused;    ///< closed at once, because there were too many
@@ -48,6 +60,8 @@ struct alignas(64) Counters {
   Count tls_failed_crowded;      ///< too many at a time: the oldest silent one made room
   Count tls_distrusted;          ///< connections closed, since their certificate is not valid now
 
+  std::array<Count, kLeaseBuckets> lease_left_at_hits;
+  Count lease_left_sum;   ///< nanoseconds
   Count lease_hits;       ///< answered on the connection's own thread, under the lease
   Count lease_waits;      ///< valid lease, but the state machine lagged: waited for it
   Count lease_fallbacks;  ///< lease mode without a valid lease on this node: the node was asked
@@ -70,6 +84,20 @@ struct alignas(64) Counters {
   Count watch_messages;  ///< to watchers and subscribers, of changed keys
   Count watch_events;    ///< in these messages
   Count watch_resyncs;   ///< watchers that had to read again, subscribers that were closed
+
+  /// `kind`: a CommandGroup, or below 0: none.
+  void note_command(int kind) {
+    commands.add();
+    commands_of_kind[kind < 0 ? kKinds - 1 : static_cast<std::size_t>(kind)].add();
+  }
+  /// A read that was answered under a lease of which so much is left.
+  void note_lease_hit(std::chrono::nanoseconds left) {
+    lease_hits.add();
+    const auto units = static_cast<std::uint64_t>(left.count()) >> kLeaseUnitBits;
+    const auto bucket = static_cast<std::size_t>(std::bit_width(units));
+    lease_left_at_hits[bucket < kLeaseBuckets ? bucket : kLeaseBuckets - 1].add();
+    lease_left_sum.add(static_cast<std::uint64_t>(left.count()));
+  }
 };
 
 }  // namespace leasehold::server

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -29,6 +30,8 @@ struct ServedGroup {
   BackupCalls backups{};
   /// Null: it is here.
   const GroupPlace* place = nullptr;
+  /// How many sessions are open, as far as the leader has counted. May be empty. Any thread.
+  std::function<std::uint64_t()> sessions{};
 
   /// Whether the replica here is a member of the group. Else the store is empty, and clients are
   /// sent to the nodes that the place names.

@@ -133,7 +133,7 @@ std::size_t Session::process(std::string_view input) {
 }
 
 void Session::run_one(const CommandSpec* spec, const Arguments& args) {
-  context_.counters->commands.add();
+  context_.counters->note_command(spec == nullptr ? -1 : static_cast<int>(spec->group));
   ++good_in_a_row_;
   const std::size_t replied_before = output_.size();
   deferred_ = false;

@@ -123,7 +123,7 @@ Session::Route Session::judge_lease_read() {
     return Route::ask;
   }
   if (note.applied >= *index) {
-    counters.lease_hits.add();
+    counters.note_lease_hit(note.look.state.end - note.look.at);
     note.end = ReadEnd::lease;
     return Route::now;
   }

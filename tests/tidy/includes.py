@@ -29,7 +29,7 @@ OWN_NAME = re.compile(r"\b(?:auto|enum class|class|struct|enum|typename|using)[&
 OWN_FUNCTION = re.compile(r"^(?! *(?:return|else|throw) ).*?[\w>][&*]? [&*]?(\w+)\(", re.MULTILINE)
 WORD = re.compile(r"\w+")
 # A call or a type, but no member, and none of another library.
-USE = re.compile(r"(?<![\w.>:])(?!(?:absl|asio|fmt|nlohmann|rocksdb|std|toml)::)(?:\w+::)*(\w+)\b(\()?")
+USE = re.compile(r"(?<![\w.>:])(?!(?:absl|asio|fmt|httplib|nlohmann|rocksdb|std|toml)::)(?:\w+::)*(\w+)\b(\()?")
 
 
 def sources(tree):
