@@ -4,6 +4,7 @@
 #include <leasehold/cli/bench_command.h>
 #include <leasehold/cli/ending_signals.h>
 #include <leasehold/cli/exit_status.h>
+#include <leasehold/cli/leader.h>
 #include <leasehold/client/resp_client.h>
 
 #include <chrono>
@@ -11,13 +12,14 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace leasehold::cli {
 namespace {
 
 constexpr const char* kBenchText = R"(
-Measures the servers that it is pointed at, of Leasehold or of anything else that speaks the
-protocol of Redis. It writes the keys key:0000000000 and so on: never point it at data that counts.
+Measures the servers that it is pointed at: of Leasehold or of anything else that speaks the
+protocol of Redis, and with --etcd members of etcd 3. It writes the keys key:0000000000 and so on: never point it at data that counts.
 
 Without --rate the loop is closed: the next operation begins when one is answered, which is right
 for the highest rate and hides what a queue would add. With --rate it is open: operations are due
@@ -32,7 +34,7 @@ median or at p99 more than a quarter of the latency was the client's own latenes
 closed loop its thread was busy for 95 % of the time. It has one thread.
 
 Workloads: get, set; ycsb-a to ycsb-f (half updates; 5 % updates; reads; 5 % inserts and the newest
-keys read; scans of up to 100 keys, by MGET; half read-modify-writes). Those of YCSB draw keys by
+keys read; scans of up to 100 keys, by MGET, at etcd by Range; half read-modify-writes). Those of YCSB draw keys by
 Zipf's law with the exponent 0.99, scrambled, unless --distribution says otherwise.
 
 Exit status: 0 measured, 1 thrown away, 2 a flag is wrong, 4 no server, or the keys could not be
@@ -41,6 +43,7 @@ written. Ctrl-C ends the run with the result so far.
 Examples:
   leasehold bench --servers 10.0.0.1:7201,10.0.0.2:7201 --workload ycsb-a --connections 64
   leasehold bench --servers localhost:7201 --workload set --in-flight 512 --value-size 1k
+  leasehold bench --etcd localhost:2379 --read-mode serializable --connections 64
   leasehold bench --servers localhost:7201 --rate 5000 --read-mode lease --hdr reads.hlog)";
 
 struct WantedBench {
@@ -89,6 +92,20 @@ int bench_servers(WantedBench& wanted) {
               stands.error().code == ErrorCode::invalid_argument ? kUsage : kNotExecuted);
 }
 
+void add_etcd(Flags& flags, bench::LoadOptions& options) {
+  Flag flag{"--etcd", "HOST:PORT,...",
+            "Client addresses of members of etcd 3, without TLS and without a login"};
+  flag.repeated = true;
+  flag.excludes = "--servers";
+  flags.add(flag, [&options](const std::string& value) -> Result<void> {
+    const std::vector<std::string> named = split_servers(value);
+    if (named.empty()) return Error{ErrorCode::invalid_argument, "name a member as HOST:PORT"};
+    options.servers.insert(options.servers.end(), named.begin(), named.end());
+    options.etcd = true;
+    return {};
+  });
+}
+
 void add_load_flags(Flags& flags, bench::LoadOptions& options) {
   add_choice(flags, {"--workload", "NAME", "What is done: get, set, ycsb-a to ycsb-f", "get"},
              options, bench::take_workload);
@@ -99,7 +116,7 @@ void add_load_flags(Flags& flags, bench::LoadOptions& options) {
       flags,
       {"--read-mode", "MODE",
        "How reads are justified: lease, quorum, log, follower (a lease read at a follower), or "
-       "stale=BOUND at any node",
+       "stale=BOUND at any node; at etcd linearizable, or serializable at any member",
        "the servers'"},
       options, bench::take_read_mode);
   add_choice(flags,
@@ -116,7 +133,8 @@ void add_load_flags(Flags& flags, bench::LoadOptions& options) {
 Run add_bench(Flags& flags) {
   const auto wanted = std::make_shared<WantedBench>();
   bench::LoadOptions& options = wanted->options;
-  flags.add_servers(options.servers);
+  flags.add_servers(options.servers, false);
+  add_etcd(flags, options);
   add_load_flags(flags, options);
   add_amount(flags, {"--connections", "N", "How many connections, 1 to 4096", "1"},
              options.connections);
