@@ -19,7 +19,8 @@ namespace {
 
 constexpr const char* kBenchText = R"(
 Measures the servers that it is pointed at: of Leasehold or of anything else that speaks the
-protocol of Redis, and with --etcd members of etcd 3. It writes the keys key:0000000000 and so on: never point it at data that counts.
+protocol of Redis, and with --etcd members of etcd 3. It writes the keys key:0000000000 and so on:
+never point it at data that counts.
 
 Without --rate the loop is closed: the next operation begins when one is answered, which is right
 for the highest rate and hides what a queue would add. With --rate it is open: operations are due
@@ -34,8 +35,9 @@ median or at p99 more than a quarter of the latency was the client's own latenes
 closed loop its thread was busy for 95 % of the time. It has one thread.
 
 Workloads: get, set; ycsb-a to ycsb-f (half updates; 5 % updates; reads; 5 % inserts and the newest
-keys read; scans of up to 100 keys, by MGET, at etcd by Range; half read-modify-writes). Those of YCSB draw keys by
-Zipf's law with the exponent 0.99, scrambled, unless --distribution says otherwise.
+keys read; scans of up to 100 keys, by MGET, at etcd by Range; half read-modify-writes). Those of
+YCSB draw keys by Zipf's law with the exponent 0.99, scrambled, unless --distribution says
+otherwise.
 
 Exit status: 0 measured, 1 thrown away, 2 a flag is wrong, 4 no server, or the keys could not be
 written. Ctrl-C ends the run with the result so far.

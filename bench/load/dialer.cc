@@ -36,8 +36,7 @@ Result<void> send_setup(const Descriptor& socket, const std::vector<std::string>
 /// What a connection in the protocol of Redis needs before the load may use it.
 Result<void> set_up(Descriptor& socket, const std::string& address, const LoadOptions& options) {
   if (options.access.tls()) {
-    auto begun =
-        socket.begin_tls(options.access.tls(), address.substr(0, address.rfind(':')));
+    auto begun = socket.begin_tls(options.access.tls(), address.substr(0, address.rfind(':')));
     if (!begun) return begun.error();
   }
   if (!options.login.user.empty() || !options.login.password.empty()) {

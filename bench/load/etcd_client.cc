@@ -78,11 +78,11 @@ Result<std::string> EtcdClient::call(
   if (!reply.error()) return reply.text();
   const std::string word(error_word(reply.text()));
   if (word == "UNIMPLEMENTED" || word == "NOT_GRPC" || word.rfind("HTTP_", 0) == 0) {
-    return not_usable(address_, fmt::format("the server does not offer etcd's v3 API ({})",
-                                            reply.text()));
+    return not_usable(address_,
+                      fmt::format("the server does not offer etcd's v3 API ({})", reply.text()));
   }
-  const bool refused = word == "UNAUTHENTICATED" || word == "PERMISSION_DENIED" ||
-                       word == "INVALID_ARGUMENT";
+  const bool refused =
+      word == "UNAUTHENTICATED" || word == "PERMISSION_DENIED" || word == "INVALID_ARGUMENT";
   if (refused) {
     return not_usable(address_, fmt::format("etcd refuses a client without a login ({}): use one "
                                             "whose authentication is off",
@@ -99,16 +99,16 @@ Result<EtcdMember> EtcdClient::member() {
     return not_usable(address_, "the server's status is not that of etcd v3");
   }
   if (status.version().rfind("3.", 0) != 0) {
-    return not_usable(address_, fmt::format("etcd {} answers; only etcd 3 is spoken to",
-                                            status.version().empty() ? "of no version"
-                                                                     : status.version()));
+    return not_usable(address_,
+                      fmt::format("etcd {} answers; only etcd 3 is spoken to",
+                                  status.version().empty() ? "of no version" : status.version()));
   }
   return EtcdMember{status.version(), status.header().member_id(), status.leader()};
 }
 
 Result<void> EtcdClient::try_read() {
-  const auto body = call(
-      [this](std::uint64_t number, std::string& output) { talk_->ask({}, number, output); });
+  const auto body =
+      call([this](std::uint64_t number, std::string& output) { talk_->ask({}, number, output); });
   return body ? Result<void>{} : Result<void>(body.error());
 }
 

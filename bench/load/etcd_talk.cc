@@ -21,6 +21,7 @@ constexpr const char* kPut = "/etcdserverpb.KV/Put";
 constexpr const char* kStatus = "/etcdserverpb.Maintenance/Status";
 /// A message has a byte that says whether it is compressed, and four bytes of its length.
 constexpr std::size_t kPrefixBytes = 5;
+constexpr std::size_t kFrameHeaderBytes = 9;
 /// So much may arrive before the server has to wait for us. Never less than one large value.
 constexpr std::int32_t kWindowBytes = 16 << 20;
 /// Of one reply: a scan of a hundred of the largest values.
@@ -29,11 +30,10 @@ constexpr std::size_t kMessageBytesMax = 256;
 
 /// By their numbers, as gRPC names them.
 constexpr std::array<const char*, 17> kCodes = {
-    "OK",           "CANCELLED",           "UNKNOWN",           "INVALID_ARGUMENT",
-    "DEADLINE",     "NOT_FOUND",           "ALREADY_EXISTS",    "PERMISSION_DENIED",
-    "EXHAUSTED",    "FAILED_PRECONDITION", "ABORTED",           "OUT_OF_RANGE",
-    "UNIMPLEMENTED", "INTERNAL",           "UNAVAILABLE",       "DATA_LOSS",
-    "UNAUTHENTICATED"};
+    "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT", "DEADLINE",
+    "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "EXHAUSTED",        "FAILED_PRECONDITION",
+    "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",         "UNAVAILABLE",
+    "DATA_LOSS", "UNAUTHENTICATED"};
 
 /// One call under way.
 struct EtcdCall {
@@ -73,7 +73,8 @@ std::string framed(const Message& message) {
 std::optional<std::string_view> unframed(std::string_view bytes) {
   if (bytes.size() < kPrefixBytes || bytes[0] != 0) return std::nullopt;
   std::size_t length = 0;
-  for (std::size_t i = 0; i < 4; ++i) length = length << 8U | static_cast<unsigned char>(bytes[1 + i]);
+  for (std::size_t i = 0; i < 4; ++i)
+    length = length << 8U | static_cast<unsigned char>(bytes[1 + i]);
   if (bytes.size() != kPrefixBytes + length) return std::nullopt;
   return bytes.substr(kPrefixBytes);
 }
@@ -133,7 +134,8 @@ struct EtcdTalk::Session {
   std::string authority;
   bool serializable = false;
   bool ending = false;
-  std::string first;  ///< the first bytes that came: they show who else this is
+  std::string first;   ///< the first bytes that came: they show who else this is
+  std::string output;  ///< what is to be sent
   std::unordered_map<std::int32_t, std::unique_ptr<EtcdCall>> calls;
   std::vector<EtcdReply> replies;  ///< complete, and not yet told
 
@@ -142,6 +144,8 @@ struct EtcdTalk::Session {
   static nghttp2_session_callbacks* make_callbacks();
   void submit(std::unique_ptr<EtcdCall> call);
   void close(std::int32_t stream, std::uint32_t error);
+  void make_output();
+  bool is_alien() const;
   EtcdCall* call_of(std::int32_t stream) {
     const auto found = calls.find(stream);
     return found == calls.end() ? nullptr : found->second.get();
@@ -152,8 +156,9 @@ struct EtcdTalk::Session {
 
 void EtcdTalk::Session::submit(std::unique_ptr<EtcdCall> call) {
   const std::array<nghttp2_nv, 6> headers = {
-      header(":method", "POST"),       header(":scheme", "http"), header(":path", call->path),
-      header(":authority", authority), header("te", "trailers"),  header("content-type", "application/grpc")};
+      header(":method", "POST"),   header(":scheme", "http"),
+      header(":path", call->path), header(":authority", authority),
+      header("te", "trailers"),    header("content-type", "application/grpc")};
   nghttp2_data_provider body{};
   body.source.ptr = call.get();
   body.read_callback = [](nghttp2_session*, std::int32_t, std::uint8_t* into, std::size_t room,
@@ -165,8 +170,8 @@ void EtcdTalk::Session::submit(std::unique_ptr<EtcdCall> call) {
     if (one.output_at == one.output.size()) *flags |= NGHTTP2_DATA_FLAG_EOF;
     return static_cast<ssize_t>(bytes);
   };
-  const std::int32_t stream = nghttp2_submit_request(session, nullptr, headers.data(),
-                                                     headers.size(), &body, nullptr);
+  const std::int32_t stream =
+      nghttp2_submit_request(session, nullptr, headers.data(), headers.size(), &body, nullptr);
   if (stream < 0) {
     replies.push_back(error_reply(*call, "RESET the connection has no more streams"));
     ending = true;
@@ -181,9 +186,25 @@ void EtcdTalk::Session::close(std::int32_t stream, std::uint32_t error) {
   const EtcdCall& call = *found->second;
   // A server that answered before it had read everything may reset the rest.
   const bool whole = error == NGHTTP2_NO_ERROR || (!call.code.empty() && call.code != "0");
-  replies.push_back(whole ? finished(call)
-                          : error_reply(call, fmt::format("RESET {}", nghttp2_http2_strerror(error))));
+  replies.push_back(
+      whole ? finished(call)
+            : error_reply(call, fmt::format("RESET {}", nghttp2_http2_strerror(error))));
   calls.erase(found);
+}
+
+void EtcdTalk::Session::make_output() {
+  for (;;) {
+    const std::uint8_t* bytes = nullptr;
+    const ssize_t size = nghttp2_session_mem_send(session, &bytes);
+    if (size <= 0) return;
+    output.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
+  }
+}
+
+/// A server's first frame is its settings. The library would wait for all of what looks like a
+/// frame of some megabytes.
+bool EtcdTalk::Session::is_alien() const {
+  return first.size() >= kFrameHeaderBytes && first[3] != NGHTTP2_SETTINGS;
 }
 
 std::string EtcdTalk::Session::suspicion() const {
@@ -292,19 +313,19 @@ void EtcdTalk::ask_status(std::uint64_t number) {
 }
 
 void EtcdTalk::take_output(std::string& output) {
-  for (;;) {
-    const std::uint8_t* bytes = nullptr;
-    const ssize_t size = nghttp2_session_mem_send(session_->session, &bytes);
-    if (size <= 0) return;
-    output.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
-  }
+  session_->make_output();
+  output += session_->output;
+  session_->output.clear();
 }
 
 Result<void> EtcdTalk::arrived(std::string_view bytes, Replies& replies) {
   Session& self = *session_;
-  if (self.first.size() < 16) self.first.append(bytes.substr(0, 16));
+  if (self.first.size() < kFrameHeaderBytes) self.first.append(bytes.substr(0, kFrameHeaderBytes));
+  if (self.is_alien()) return Error{ErrorCode::malformed, self.suspicion()};
   const ssize_t taken = nghttp2_session_mem_recv(
       self.session, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  // After an error of the connection it says goodbye, and then wants nothing more.
+  self.make_output();
   // What is complete is told first, and not inside the library: it may be asked again meanwhile.
   for (const EtcdReply& reply : std::exchange(self.replies, {})) {
     ReplyView view;
@@ -314,7 +335,6 @@ Result<void> EtcdTalk::arrived(std::string_view bytes, Replies& replies) {
       return Error{ErrorCode::malformed, "reply without a request"};
     }
   }
-  // After an error of the connection the library reads nothing any more.
   if (taken >= 0 && nghttp2_session_want_read(self.session) != 0) return {};
   if (taken >= 0 && self.ending) return {};
   return Error{ErrorCode::malformed, self.suspicion()};

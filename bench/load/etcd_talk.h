@@ -1,8 +1,9 @@
 // etcd's v3 API: unary calls of gRPC, each a stream of HTTP/2, without TLS.
 //
-// Not by etcd's JSON gateway: that costs etcd a proxy and a second connection for each request, so it
-// would not be etcd that is measured. And not by libgrpc++: its threads and queues would be measured
-// with it, and it has six packages. libnghttp2 knows frames, and nothing of sockets or threads.
+// Not by etcd's JSON gateway: that costs etcd a proxy and a second connection for each request, so
+// it would not be etcd that is measured. And not by libgrpc++: its threads and queues would be
+// measured with it, and it has six packages. libnghttp2 knows frames, and nothing of sockets or
+// threads.
 #pragma once
 
 #include <leasehold/bench/load/talk.h>

@@ -382,7 +382,8 @@ void Links::look_after(std::uint64_t now) {
         drop(i, "moved");
         continue;
       }
-      const bool silent = !link.pending.empty() && now > link.pending.front().second.sent + kSilenceMax;
+      const bool silent =
+          !link.pending.empty() && now > link.pending.front().second.sent + kSilenceMax;
       if (silent) drop(i, "no reply for 10 s");
     }
     if (!link.socket.open() && !link.dialing && now >= link.redial_at) dial(i);

@@ -89,7 +89,7 @@ class Links {
     unsigned failures = 0;        ///< to open it, in a row
     std::string output;
     std::size_t output_at = 0;
-    std::uint64_t asked = 0;  ///< on this connection
+    std::uint64_t asked = 0;                               ///< on this connection
     std::deque<std::pair<std::uint64_t, Ticket>> pending;  ///< by the number of the request
 
     bool usable() const { return socket.open() && !moving; }

@@ -152,10 +152,10 @@ Result<void> take_read_mode(const std::string& text, LoadOptions& options) {
   }
   const bool known = mode == "lease" || mode == "quorum" || mode == "log" || mode == "follower";
   if (!known || equals != std::string::npos) {
-    return refused(fmt::format(
-        "`{}` is no read mode: write lease, quorum, log, follower, or stale=BOUND (stale=500ms); of "
-        "etcd linearizable or serializable",
-        text));
+    return refused(
+        fmt::format("`{}` is no read mode: write lease, quorum, log, follower, or stale=BOUND "
+                    "(stale=500ms); of etcd linearizable or serializable",
+                    text));
   }
   options.read_mode = mode == "follower" ? "lease" : mode;
   options.route = mode == "follower" ? Route::follower : Route::leader;

@@ -32,7 +32,7 @@ struct LoadOptions {
   Mix mix;
   std::optional<Distribution> distribution;  ///< none: that of the mix
   std::string read_mode;  ///< of LEASEHOLD READMODE, or of etcd; empty: none is asked for
-  std::optional<Route> wanted_route;         ///< none: that of the read mode
+  std::optional<Route> wanted_route;  ///< none: that of the read mode
   Route route = Route::leader;
 
   bool smoke = false;      ///< a run of some seconds with few keys: that everything works
