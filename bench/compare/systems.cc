@@ -15,7 +15,7 @@ namespace leasehold::bench {
 namespace {
 
 using Words = std::vector<std::string>;
-using Json = nlohmann::json;
+using StatusJson = nlohmann::json;
 
 constexpr std::size_t kMembers = 3;
 constexpr std::chrono::seconds kStartTimeout{30};
@@ -200,16 +200,17 @@ Result<SystemState> RunningSystem::leasehold_state() const {
   for (std::size_t i = 0; i < addresses_.size(); ++i) {
     const auto reply = ask_redis(addresses_[i], {"LEASEHOLD", "STATUS"});
     if (!reply) return reply.error();
-    const Json status = Json::parse(reply.value().text, nullptr, false);
+    const StatusJson status = StatusJson::parse(reply.value().text, nullptr, false);
     if (!status.is_object()) return odd_status(addresses_[i]);
-    const Json leader = status.value("leader", Json());
+    const StatusJson leader = status.value("leader", StatusJson());
     leaders.insert(leader.is_number_unsigned() ? leader.get<std::uint64_t>() : 0);
     if (status.value("role", "") != "leader") continue;
     if (status.value("lease_left", 0.0) <= 0) {
       return Error{ErrorCode::unavailable, "the leader has no lease"};
     }
     state.leader = fmt::format("node {} in term {}", i + 1, status.value("term", 0));
-    state.lease_reads = status.value(Json::json_pointer("/reads/lease_hits"), std::uint64_t{0});
+    state.lease_reads =
+        status.value(StatusJson::json_pointer("/reads/lease_hits"), std::uint64_t{0});
   }
   if (leaders.size() == 1 && *leaders.begin() != 0 && !state.leader.empty()) return state;
   return Error{ErrorCode::unavailable, "no leader that all nodes follow"};
