@@ -1,5 +1,5 @@
 #include <leasehold/bench/load/dialer.h>
-
+#include <leasehold/bench/load/resp_talk.h>
 #include <leasehold/bench/workload.h>
 #include <leasehold/client/resp_client.h>
 
@@ -33,19 +33,15 @@ Result<void> send_setup(const Descriptor& socket, const std::vector<std::string>
                fmt::format("the server refuses {}: {}", words[0], std::move(text))};
 }
 
-}  // namespace
-
-Result<Descriptor> open_connection(const std::string& address, const LoadOptions& options) {
-  auto socket = connect_tcp(address, kConnectMs);
-  if (!socket) return socket;
+/// What a connection in the protocol of Redis needs before the load may use it.
+Result<void> set_up(Descriptor& socket, const std::string& address, const LoadOptions& options) {
   if (options.access.tls()) {
-    auto begun =
-        socket.value().begin_tls(options.access.tls(), address.substr(0, address.rfind(':')));
+    auto begun = socket.begin_tls(options.access.tls(), address.substr(0, address.rfind(':')));
     if (!begun) return begun.error();
   }
   if (!options.login.user.empty() || !options.login.password.empty()) {
     const std::string user = options.login.user.empty() ? "default" : options.login.user;
-    auto done = send_setup(socket.value(), {"AUTH", user, options.login.password});
+    auto done = send_setup(socket, {"AUTH", user, options.login.password});
     if (!done) return done.error();
   }
   if (!options.read_mode.empty()) {
@@ -53,10 +49,24 @@ Result<Descriptor> open_connection(const std::string& address, const LoadOptions
     const std::size_t space = options.read_mode.find(' ');
     words.push_back(options.read_mode.substr(0, space));
     if (space != std::string::npos) words.push_back(options.read_mode.substr(space + 1));
-    if (auto done = send_setup(socket.value(), words); !done) return done.error();
+    if (auto done = send_setup(socket, words); !done) return done.error();
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Connection> open_connection(const std::string& address, const LoadOptions& options) {
+  auto socket = connect_tcp(address, kConnectMs);
+  if (!socket) return socket.error();
+  std::unique_ptr<Talk> talk = std::make_unique<RespTalk>();
+  if (options.etcd) {
+    talk = std::make_unique<EtcdTalk>(address, options.read_mode == kSerializable);
+  } else if (auto ready = set_up(socket.value(), address, options); !ready) {
+    return ready.error();
   }
   if (fcntl(socket.value().get(), F_SETFL, O_NONBLOCK) != 0) return system_error("fcntl");
-  return socket;
+  return Connection{std::move(socket).value(), std::move(talk)};
 }
 
 Result<std::unique_ptr<Dialer>> Dialer::start(const LoadOptions& options) {
@@ -120,7 +130,39 @@ Result<client::RespValue> Dialer::ask(const std::string& server,
   return reply;
 }
 
+Result<EtcdMember> Dialer::ask_member(const std::string& server) {
+  auto found = asking_etcd_.find(server);
+  if (found == asking_etcd_.end()) {
+    auto connected = EtcdClient::connect(server);
+    if (!connected) return connected.error();
+    // What no member could be asked shows once, at the start.
+    if (auto readable = connected.value().try_read(); !readable) return readable.error();
+    found = asking_etcd_.emplace(server, std::move(connected).value()).first;
+  }
+  auto member = found->second.member();
+  if (!member) asking_etcd_.erase(found);
+  return member;
+}
+
+Result<Layout> Dialer::ask_etcd_layout() {
+  const std::vector<std::string>& servers = options_.servers;
+  Error last{ErrorCode::unavailable, "no server"};
+  std::vector<EtcdMember> members;
+  std::size_t answered = 0;
+  for (const std::string& server : servers) {
+    auto member = ask_member(server);
+    if (member) ++answered;
+    if (!member) last = member.error();
+    if (!member && last.code == ErrorCode::invalid_argument) return last;
+    members.push_back(member ? std::move(member).value() : EtcdMember());
+  }
+  if (answered == 0) return last;
+  if (options_.route == Route::any) return layout_of_all(servers);
+  return layout_of_all(etcd_servers(servers, members, options_.route == Route::leader));
+}
+
 Result<Layout> Dialer::ask_layout() {
+  if (options_.etcd) return ask_etcd_layout();
   const std::vector<std::string>& servers = options_.servers;
   Error last{ErrorCode::unavailable, "no server"};
   bool answered = false;
@@ -159,9 +201,9 @@ void Dialer::run() {
       auto [connection, server] = std::move(wanted_.front());
       wanted_.pop_front();
       lock.unlock();
-      auto socket = open_connection(server, options_);
+      auto opened = open_connection(server, options_);
       lock.lock();
-      answers_.push_back({connection, std::move(server), std::move(socket)});
+      answers_.push_back({connection, std::move(server), std::move(opened)});
       wake();
     }
     if (std::chrono::steady_clock::now() < next_ask) continue;

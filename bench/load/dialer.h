@@ -3,8 +3,10 @@
 #pragma once
 
 #include <leasehold/base/result.h>
+#include <leasehold/bench/load/etcd_client.h>
 #include <leasehold/bench/load/layout.h>
 #include <leasehold/bench/load/options.h>
+#include <leasehold/bench/load/talk.h>
 #include <leasehold/bench/socket.h>
 #include <leasehold/client/resp_client.h>
 
@@ -22,10 +24,16 @@
 
 namespace leasehold::bench {
 
+/// What the load holds of a server.
+struct Connection {
+  Descriptor socket;
+  std::unique_ptr<Talk> talk;
+};
+
 /// A connection as the load wants it: logged in, in the read mode, and not blocking. Blocks, at
 /// most for some seconds. Errors: io, unavailable, invalid_argument (the server refuses the login
 /// or the mode).
-Result<Descriptor> open_connection(const std::string& address, const LoadOptions& options);
+Result<Connection> open_connection(const std::string& address, const LoadOptions& options);
 
 /// Any thread calls it; it has one of its own.
 class Dialer {
@@ -33,7 +41,7 @@ class Dialer {
   struct Answer {
     std::size_t connection = 0;
     std::string server;
-    Result<Descriptor> socket = Descriptor();
+    Result<Connection> opened = Connection();
   };
 
   /// `options` outlives it. Asks for the layout once, before it returns. Errors: no server answers.
@@ -59,6 +67,8 @@ class Dialer {
   explicit Dialer(const LoadOptions& options) : options_(options) {}
   void run();
   Result<Layout> ask_layout();
+  Result<Layout> ask_etcd_layout();
+  Result<EtcdMember> ask_member(const std::string& server);
   Result<client::RespValue> ask(const std::string& server, const std::vector<std::string>& words);
   void wake();
 
@@ -67,6 +77,7 @@ class Dialer {
   // Of the thread alone, and of the start before it.
   std::size_t asked_ = 0;  ///< the server that told the last layout
   std::map<std::string, client::RespClient> asking_;
+  std::map<std::string, EtcdClient> asking_etcd_;
   Descriptor wake_;
 
   std::mutex mutex_;

@@ -40,12 +40,6 @@ std::string filler_of(std::size_t bytes, std::uint64_t seed) {
   return text;
 }
 
-void append_bulk(std::string& into, std::string_view bytes) {
-  fmt::format_to(std::back_inserter(into), "${}\r\n", bytes.size());
-  into.append(bytes);
-  into += "\r\n";
-}
-
 }  // namespace
 
 std::uint64_t Measured::operations() const {
@@ -212,32 +206,27 @@ bool Engine::issue(std::uint64_t due, std::size_t hint) {
   return true;
 }
 
-void Engine::write_value(std::size_t bytes) {
-  fmt::format_to(std::back_inserter(buffer_), "${}\r\n{:0{}}", bytes, writes_++, kNumberDigits);
-  buffer_.append(filler_, kNumberDigits, std::string::npos);
-  buffer_ += "\r\n";
+/// Each value differs by the number at its front.
+std::string_view Engine::next_value() {
+  value_.clear();
+  fmt::format_to(std::back_inserter(value_), "{:0{}}", writes_++, kNumberDigits);
+  value_.append(filler_, kNumberDigits, std::string::npos);
+  return value_;
 }
 
 void Engine::request(std::size_t link, Ticket ticket) {
   const LoadOperation& operation = ticket.operation;
-  buffer_.clear();
   const OperationKind kind = operation.kind;
-  const bool reads =
-      kind == OperationKind::read || (kind == OperationKind::modify && !ticket.second);
+  Request request;
+  request.key = operation.key;
+  request.count = operation.count;
   if (kind == OperationKind::scan) {
-    fmt::format_to(std::back_inserter(buffer_), "*{}\r\n$4\r\nMGET\r\n", operation.count + 1);
-    for (std::uint64_t i = 0; i < operation.count; ++i) {
-      append_bulk(buffer_, key_name(operation.key + i));
-    }
-  } else if (reads) {
-    buffer_ += "*2\r\n$3\r\nGET\r\n";
-    append_bulk(buffer_, key_name(operation.key));
-  } else {
-    buffer_ += "*3\r\n$3\r\nSET\r\n";
-    append_bulk(buffer_, key_name(operation.key));
-    write_value(options_.value_bytes);
+    request.kind = OperationKind::scan;
+  } else if (kind != OperationKind::read && (kind != OperationKind::modify || ticket.second)) {
+    request.kind = OperationKind::update;
+    request.value = next_value();
   }
-  links_.send(link, buffer_, std::move(ticket));
+  links_.send(link, request, std::move(ticket));
 }
 
 void Engine::answered(std::size_t link, const Ticket& ticket, const ReplyView& reply,

@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace leasehold::bench {
@@ -85,7 +86,7 @@ class Engine final : private Links::Listener {
   void issue_free(std::uint64_t now);
   bool issue(std::uint64_t due, std::size_t hint);
   void request(std::size_t link, Ticket ticket);
-  void write_value(std::size_t bytes);
+  std::string_view next_value();
   void send_redirected(std::uint64_t now);
   void end_operation(std::size_t link);
   void fail(const Ticket& ticket, const std::string& kind);
@@ -114,7 +115,7 @@ class Engine final : private Links::Listener {
   std::uint64_t seconds_ = 0;
   Measured second_;
   PhaseResult result_;
-  std::string buffer_;  ///< one request
+  std::string value_;  ///< of one request
 };
 
 }  // namespace leasehold::bench

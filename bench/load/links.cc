@@ -65,6 +65,20 @@ Moved read_part(const Descriptor& socket, std::string& into) {
 
 }  // namespace
 
+/// Tells one connection's replies to the load.
+struct Links::Taking final : Talk::Replies {
+  Taking(Links& links, std::size_t link, std::uint64_t now)
+      : links_(links), link_(link), now_(now) {}
+  bool replied(std::uint64_t number, const ReplyView& reply) override {
+    return links_.take_reply(link_, number, reply, now_);
+  }
+
+ private:
+  Links& links_;
+  std::size_t link_;
+  std::uint64_t now_;
+};
+
 Result<std::unique_ptr<Links>> Links::open(const LoadOptions& options) {
   std::unique_ptr<Links> links(new Links(options));
   if (auto begun = links->begin(); !begun) return begun.error();
@@ -98,9 +112,9 @@ Result<void> Links::begin() {
     dialer_->take_wake();
     for (Dialer::Answer& answer : dialer_->answers()) {
       ++answered;
-      if (answer.socket) ++opened;
-      if (!answer.socket) last = answer.socket.error();
-      if (!answer.socket && last.code == ErrorCode::invalid_argument) return last;
+      if (answer.opened) ++opened;
+      if (!answer.opened) last = answer.opened.error();
+      if (!answer.opened && last.code == ErrorCode::invalid_argument) return last;
       take_answer(std::move(answer));
     }
   }
@@ -129,13 +143,15 @@ void Links::take_answers() {
 void Links::take_answer(Dialer::Answer answer) {
   Link& link = links_[answer.connection];
   link.dialing = false;
-  if (!answer.socket) {
+  if (!answer.opened) {
     ++link.failures;
     link.redial_at = monotonic_ns() + kRedialWait;
-    if (listener_ != nullptr) listener_->not_opened(answer.socket.error());
+    if (listener_ != nullptr) listener_->not_opened(answer.opened.error());
     return;
   }
-  link.socket = std::move(answer.socket).value();
+  link.socket = std::move(answer.opened.value().socket);
+  link.talk = std::move(answer.opened.value().talk);
+  link.asked = 0;
   link.failures = 0;
   link.moving = false;
   link.polls_output = false;
@@ -203,7 +219,7 @@ std::optional<std::size_t> Links::any_open(std::size_t hint) const {
   }
   for (std::size_t i = 0; i < links_.size(); ++i) {
     const std::size_t link = (hint + i) % links_.size();
-    if (links_[link].socket.open()) return link;
+    if (links_[link].socket.open() && !links_[link].talk->ending()) return link;
   }
   return std::nullopt;
 }
@@ -228,10 +244,12 @@ std::optional<std::size_t> Links::choose_owner(std::string_view key, std::size_t
   return std::nullopt;
 }
 
-void Links::send(std::size_t link, std::string_view request, Ticket ticket) {
+void Links::send(std::size_t link, const Request& request, Ticket ticket) {
   Link& one = links_[link];
-  one.output.append(request);
-  one.pending.push_back(std::move(ticket));
+  // The second half of an operation, whose server has said meanwhile that it goes.
+  if (one.talk->ending()) return listener_->lost(ticket, "connection closing");
+  one.talk->ask(request, one.asked, one.output);
+  one.pending.emplace_back(one.asked++, std::move(ticket));
   ++in_flight_;
   if (!one.dirty) dirty_.push_back(link);
   one.dirty = true;
@@ -247,6 +265,7 @@ void Links::flush() {
 
 bool Links::flush_link(std::size_t link) {
   Link& one = links_[link];
+  one.talk->take_output(one.output);
   while (one.output_at < one.output.size()) {
     const Moved moved = write_part(one.socket, std::string_view(one.output).substr(one.output_at));
     one.output_at += moved.bytes;
@@ -310,28 +329,30 @@ void Links::read_link(std::size_t link) {
       if (!moved.waits) drop(link, moved.why);
       return;
     }
-    one.input.append(chunk_.data(), moved.bytes);
-    take_replies(link, monotonic_ns());
+    Taking taking(*this, link, monotonic_ns());
+    const auto taken = one.talk->arrived({chunk_.data(), moved.bytes}, taking);
+    if (!taken) return drop(link, taken.error().message);
+    // What it says by itself, as that it has seen the server's settings.
+    if (!one.dirty) dirty_.push_back(link);
+    one.dirty = true;
+    if (one.talk->ending()) one.moving = true;
   } while (one.socket.open() && one.socket.stream() != nullptr &&
            one.socket.stream()->has_pending());
 }
 
-void Links::take_replies(std::size_t link, std::uint64_t now) {
-  Link& one = links_[link];
-  while (one.input_at < one.input.size()) {
-    const auto reply = first_reply(std::string_view(one.input).substr(one.input_at));
-    if (!reply) return drop(link, "malformed reply");
-    if (reply.value().kind == ReplyView::Kind::incomplete) break;
-    if (one.pending.empty()) return drop(link, "reply without a request");
-    const Ticket ticket = std::move(one.pending.front());
-    one.pending.pop_front();
-    one.input_at += reply.value().length;
-    --in_flight_;
-    // It may send on this very connection, which changes neither its input nor where we are in it.
-    listener_->answered(link, ticket, reply.value(), now);
-  }
-  one.input.erase(0, one.input_at);
-  one.input_at = 0;
+bool Links::take_reply(std::size_t link, std::uint64_t number, const ReplyView& reply,
+                       std::uint64_t now) {
+  auto& pending = links_[link].pending;
+  // At the front, unless the protocol lets replies overtake each other.
+  const auto found = std::find_if(pending.begin(), pending.end(),
+                                  [number](const auto& one) { return one.first == number; });
+  if (found == pending.end()) return false;
+  const Ticket ticket = std::move(found->second);
+  pending.erase(found);
+  --in_flight_;
+  // It may send on this very connection.
+  listener_->answered(link, ticket, reply, now);
+  return true;
 }
 
 void Links::drop(std::size_t link, const std::string& why) {
@@ -339,17 +360,16 @@ void Links::drop(std::size_t link, const std::string& why) {
   std::vector<std::size_t>& siblings = links_of_[one.server];
   siblings.erase(std::remove(siblings.begin(), siblings.end(), link), siblings.end());
   one.socket = Descriptor();
+  one.talk.reset();
   one.output.clear();
   one.output_at = 0;
-  one.input.clear();
-  one.input_at = 0;
   one.polls_output = false;
   if (!one.moving) ++one.failures;
   one.moving = false;
   one.redial_at = monotonic_ns() + (one.failures > 0 ? kRedialWait : 0);
-  const std::deque<Ticket> pending = std::exchange(one.pending, {});
+  const auto pending = std::exchange(one.pending, {});
   in_flight_ -= pending.size();
-  for (const Ticket& ticket : pending) listener_->lost(ticket, why);
+  for (const auto& [number, ticket] : pending) listener_->lost(ticket, why);
 }
 
 void Links::look_after(std::uint64_t now) {
@@ -362,7 +382,8 @@ void Links::look_after(std::uint64_t now) {
         drop(i, "moved");
         continue;
       }
-      const bool silent = !link.pending.empty() && now > link.pending.front().sent + kSilenceMax;
+      const bool silent =
+          !link.pending.empty() && now > link.pending.front().second.sent + kSilenceMax;
       if (silent) drop(i, "no reply for 10 s");
     }
     if (!link.socket.open() && !link.dialing && now >= link.redial_at) dial(i);

@@ -8,6 +8,7 @@
 #include <leasehold/bench/load/mix.h>
 #include <leasehold/bench/load/options.h>
 #include <leasehold/bench/load/reply.h>
+#include <leasehold/bench/load/talk.h>
 #include <leasehold/bench/socket.h>
 
 #include <cstddef>
@@ -18,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace leasehold::bench {
@@ -57,8 +59,8 @@ class Links {
   std::optional<std::size_t> choose(std::string_view key, std::size_t hint);
   /// The same, but only at a server that the key belongs to.
   std::optional<std::size_t> choose_owner(std::string_view key, std::size_t hint);
-  /// Gives a whole request to the connection; flush() sends it.
-  void send(std::size_t link, std::string_view request, Ticket ticket);
+  /// Gives a request to the connection; flush() sends it.
+  void send(std::size_t link, const Request& request, Ticket ticket);
   void flush();
   /// Until something came back, `until`, or a while. Then calls the listener for what came.
   Result<void> wait(std::uint64_t until);
@@ -75,6 +77,7 @@ class Links {
  private:
   struct Link {
     Descriptor socket;
+    std::unique_ptr<Talk> talk;
     std::string target;  ///< the server that it is for
     std::string server;  ///< that it is connected to, or is being: another one while that is away
     bool dialing = false;
@@ -86,12 +89,12 @@ class Links {
     unsigned failures = 0;        ///< to open it, in a row
     std::string output;
     std::size_t output_at = 0;
-    std::string input;
-    std::size_t input_at = 0;
-    std::deque<Ticket> pending;
+    std::uint64_t asked = 0;                               ///< on this connection
+    std::deque<std::pair<std::uint64_t, Ticket>> pending;  ///< by the number of the request
 
     bool usable() const { return socket.open() && !moving; }
   };
+  struct Taking;
 
   explicit Links(const LoadOptions& options) : options_(options) {}
   Result<void> begin();
@@ -105,7 +108,8 @@ class Links {
   bool flush_link(std::size_t link);
   void watch_output(std::size_t link, bool wanted);
   void read_link(std::size_t link);
-  void take_replies(std::size_t link, std::uint64_t now);
+  bool take_reply(std::size_t link, std::uint64_t number, const ReplyView& reply,
+                  std::uint64_t now);
   void drop(std::size_t link, const std::string& why);
 
   const LoadOptions& options_;

@@ -29,7 +29,9 @@ Result<void> check_range(const char* name, std::uint64_t value, std::uint64_t lo
 }
 
 Result<void> check_numbers(const LoadOptions& options) {
-  if (options.servers.empty()) return refused("--servers names no server");
+  if (options.servers.empty()) {
+    return refused("name the servers: --servers HOST:PORT,..., or --etcd HOST:PORT,...");
+  }
   if (options.servers.size() > kServersMax) {
     return refused(fmt::format("--servers takes {} servers at most", kServersMax));
   }
@@ -52,6 +54,26 @@ Result<void> check_numbers(const LoadOptions& options) {
       options.warm_up_s > kSecondsMax) {
     return refused(
         "--duration and --warm-up take durations of at most a week; the first is above 0");
+  }
+  return {};
+}
+
+/// What etcd has, and what it has not.
+Result<void> check_system(const LoadOptions& options) {
+  const std::string& mode = options.read_mode;
+  const bool of_etcd = mode == kLinearizable || mode == kSerializable;
+  if (!options.etcd && of_etcd) {
+    return refused(fmt::format("--read-mode {} is one of etcd: name its members by --etcd", mode));
+  }
+  if (!options.etcd) return {};
+  if (!mode.empty() && !of_etcd) {
+    return refused(fmt::format(
+        "--read-mode {} is one of Leasehold: etcd has linearizable and serializable", mode));
+  }
+  if (options.access.tls() || !options.login.user.empty() || !options.login.password.empty()) {
+    return refused(
+        "--etcd has neither TLS nor a login: leave out --tls-ca, --user and what the environment "
+        "sets of them");
   }
   return {};
 }
@@ -123,11 +145,17 @@ Result<void> take_read_mode(const std::string& text, LoadOptions& options) {
     options.route = Route::any;
     return {};
   }
+  if (text == kLinearizable || text == kSerializable) {
+    options.read_mode = text;
+    options.route = text == kSerializable ? Route::any : Route::leader;
+    return {};
+  }
   const bool known = mode == "lease" || mode == "quorum" || mode == "log" || mode == "follower";
   if (!known || equals != std::string::npos) {
-    return refused(fmt::format(
-        "`{}` is no read mode: write lease, quorum, log, follower, or stale=BOUND (stale=500ms)",
-        text));
+    return refused(
+        fmt::format("`{}` is no read mode: write lease, quorum, log, follower, or stale=BOUND "
+                    "(stale=500ms); of etcd linearizable or serializable",
+                    text));
   }
   options.read_mode = mode == "follower" ? "lease" : mode;
   options.route = mode == "follower" ? Route::follower : Route::leader;
@@ -162,6 +190,7 @@ Result<void> settle(LoadOptions& options) {
   if (options.workload.empty()) {
     if (auto taken = take_workload(options.smoke ? "ycsb-a" : "get", options); !taken) return taken;
   }
+  if (auto system = check_system(options); !system) return system;
   set_usual(options);
   if (auto numbers = check_numbers(options); !numbers) return numbers;
   if (auto settled = settle_in_flight(options); !settled) return settled;

@@ -23,6 +23,7 @@ enum class Route : std::uint8_t {
 
 struct LoadOptions {
   std::vector<std::string> servers;  ///< host:port
+  bool etcd = false;                 ///< they are members of etcd, not servers of Redis's protocol
   client::Access access;
   client::Login login;
 
@@ -30,8 +31,8 @@ struct LoadOptions {
       workload;  ///< for people; `mix` is what it means. Empty: get, or ycsb-a of a smoke run
   Mix mix;
   std::optional<Distribution> distribution;  ///< none: that of the mix
-  std::string read_mode;                     ///< of LEASEHOLD READMODE; empty: none is asked for
-  std::optional<Route> wanted_route;         ///< none: that of the read mode
+  std::string read_mode;  ///< of LEASEHOLD READMODE, or of etcd; empty: none is asked for
+  std::optional<Route> wanted_route;  ///< none: that of the read mode
   Route route = Route::leader;
 
   bool smoke = false;      ///< a run of some seconds with few keys: that everything works
@@ -53,6 +54,10 @@ struct LoadOptions {
   Distribution chosen_distribution() const { return distribution.value_or(mix.distribution); }
 };
 
+/// The two read modes of etcd.
+inline constexpr const char* kLinearizable = "linearizable";
+inline constexpr const char* kSerializable = "serializable";
+
 inline constexpr std::uint64_t kInFlightMax = 4096;
 inline constexpr std::size_t kValueBytesMin = 16;
 inline constexpr std::size_t kValueBytesMax = std::size_t{1} << 20U;
@@ -63,7 +68,8 @@ inline constexpr std::uint64_t kBytesInFlightMax = std::uint64_t{1} << 30U;
 
 /// "512", "16k", "1M": bytes, or a number of anything.
 Result<std::uint64_t> parse_amount(const std::string& text);
-/// lease, quorum, log, follower, or stale=BOUND ("stale=500ms").
+/// lease, quorum, log, follower, or stale=BOUND ("stale=500ms"); of etcd: linearizable or
+/// serializable.
 Result<void> take_read_mode(const std::string& text, LoadOptions& options);
 /// get, set, or ycsb-a to ycsb-f.
 Result<void> take_workload(const std::string& text, LoadOptions& options);

@@ -42,6 +42,7 @@ std::string row_of(const char* name, const Histogram& latency, std::uint64_t ela
 
 Json options_json(const LoadOptions& options) {
   return {{"servers", options.servers},
+          {"protocol", options.etcd ? "etcd" : "redis"},
           {"workload", options.workload},
           {"distribution", distribution_name(options.chosen_distribution())},
           {"read_mode", options.read_mode},

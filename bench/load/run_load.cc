@@ -4,27 +4,20 @@
 #include <leasehold/bench/load/hdr_log.h>
 #include <leasehold/bench/load/links.h>
 #include <leasehold/bench/load/outcome.h>
+#include <leasehold/bench/load/write_keys.h>
 #include <leasehold/bench/workload.h>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <optional>
 #include <ostream>
-#include <thread>
 #include <utility>
 
 namespace leasehold::bench {
 namespace {
-
-constexpr std::uint64_t kLoadInFlight = 512;
-constexpr std::uint64_t kLoadBytes = 16U << 20U;
-/// A key that could not be written is tried again, so often and after so long.
-constexpr int kLoadPasses = 20;
-constexpr std::chrono::milliseconds kLoadPause{250};
 
 /// Everything that one run writes.
 class Run {
@@ -40,7 +33,11 @@ class Run {
     hooks_.ended = ended_;
     Engine engine(*links.value(), options_, hooks_);
     if (options_.load) {
-      if (auto loaded = load_keys(engine); !loaded) return loaded.error();
+      const auto written = write_keys(engine, hooks_, options_, [this](std::uint64_t done) {
+        if (options_.quiet) return;
+        news_ << fmt::format("writing the keys: {} of {}", done, options_.keys) << std::endl;
+      });
+      if (!written) return written.error();
     }
     auto result = measure(engine);
     if (!result) return result.error();
@@ -67,52 +64,6 @@ class Run {
 
   Error file_error() const {
     return Error{ErrorCode::io, fmt::format("--json {}: it cannot be written", options_.json)};
-  }
-
-  /// All keys, and then again those that failed: a leader may change meanwhile.
-  Result<void> load_keys(Engine& engine) {
-    std::uint64_t next = 0;
-    std::vector<LoadOperation> again;
-    Phase phase;
-    phase.in_flight =
-        std::clamp<std::uint64_t>(kLoadBytes / options_.value_bytes, 1, kLoadInFlight);
-    phase.next = [&next, this]() -> std::optional<LoadOperation> {
-      if (next == options_.keys) return std::nullopt;
-      return LoadOperation{OperationKind::insert, next++, 1};
-    };
-    hooks_.failed = [&again](const LoadOperation& operation) { again.push_back(operation); };
-    hooks_.passed = [&next, this](const Measured&, std::uint64_t, double, std::size_t) {
-      if (options_.quiet) return;
-      news_ << fmt::format("writing the keys: {} of {}", next, options_.keys) << std::endl;
-    };
-    for (int pass = 1;; ++pass) {
-      const auto loaded = engine.run(phase);
-      if (!loaded) return loaded.error();
-      if (loaded.value().ended_early) {
-        return Error{ErrorCode::stopped,
-                     "ended before all keys were written: nothing was measured"};
-      }
-      if (again.empty()) break;
-      if (pass == kLoadPasses) return load_error(loaded.value().total);
-      std::this_thread::sleep_for(kLoadPause);
-      phase.next = [left = std::exchange(again, {})]() mutable -> std::optional<LoadOperation> {
-        if (left.empty()) return std::nullopt;
-        const LoadOperation operation = left.back();
-        left.pop_back();
-        return operation;
-      };
-    }
-    hooks_.failed = nullptr;
-    return {};
-  }
-
-  static Error load_error(const Measured& total) {
-    std::string kinds;
-    for (const auto& [kind, count] : total.errors) {
-      kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", count, kind);
-    }
-    return Error{ErrorCode::unavailable,
-                 fmt::format("not all keys could be written ({}): try again, or --no-load", kinds)};
   }
 
   Result<PhaseResult> measure(Engine& engine) {

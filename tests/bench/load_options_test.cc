@@ -142,6 +142,26 @@ TEST(LoadOptions, WhatDoesNotFitIsRefusedByName) {
 }
 
 // An open loop has no window of its own: large values lower the bound of what is under way.
+TEST(LoadOptions, EtcdHasReadModesOfItsOwnAndNoLogin) {
+  LoadOptions options = usable();
+  options.etcd = true;
+  EXPECT_EQ(refusal_of(options), "");
+  ASSERT_TRUE(take_read_mode("serializable", options).ok());
+  EXPECT_EQ(options.route, Route::any);
+  EXPECT_EQ(refusal_of(options), "");
+  ASSERT_TRUE(take_read_mode("linearizable", options).ok());
+  EXPECT_EQ(options.route, Route::leader);
+  EXPECT_EQ(refusal_of(options), "");
+  options.etcd = false;
+  EXPECT_NE(refusal_of(options).find("name its members by --etcd"), std::string::npos);
+  options.etcd = true;
+  ASSERT_TRUE(take_read_mode("quorum", options).ok());
+  EXPECT_NE(refusal_of(options).find("is one of Leasehold"), std::string::npos);
+  options.read_mode.clear();
+  options.login.password = "secret";
+  EXPECT_NE(refusal_of(options).find("neither TLS nor a login"), std::string::npos);
+}
+
 TEST(LoadOptions, AnOpenLoopOfLargeValuesHasASmallerBound) {
   LoadOptions options = usable();
   options.rate = 100;
