@@ -65,4 +65,22 @@ Result<std::vector<node::Peer>> parse_peers(std::string_view text) {
   }
 }
 
+Result<std::uint64_t> parse_bytes(std::string_view text) {
+  std::string_view digits = text;
+  unsigned shift = 0;
+  if (!digits.empty()) {
+    switch (digits.back()) {
+      case 'K': shift = 10; break;
+      case 'M': shift = 20; break;
+      case 'G': shift = 30; break;
+      default: break;
+    }
+    if (shift != 0) digits.remove_suffix(1);
+  }
+  const auto number = parse_number(digits, 0, (std::uint64_t{1} << 60U) >> shift);
+  if (!number)
+    return invalid(quoted(text) + " is not a number of bytes: write 4096, 64K, 64M or 2G");
+  return number.value() << shift;
+}
+
 }  // namespace leasehold::server

@@ -18,4 +18,7 @@ Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t low, std
 /// "host:port", with a port from `lowest_port` on. Errors: invalid_argument.
 Result<void> check_address(std::string_view text, std::uint64_t lowest_port);
 
+/// "64M": a number, and K, M or G for 1024, 1024 K and 1024 M. Errors: invalid_argument.
+Result<std::uint64_t> parse_bytes(std::string_view text);
+
 }  // namespace leasehold::server

@@ -251,25 +251,6 @@ Result<void> set_slowlog_threshold(ServeSettings& settings, const std::string& t
   return {};
 }
 
-/// "64M": a number, and K, M or G for 1024, 1024 K and 1024 M.
-Result<std::uint64_t> parse_bytes(const std::string& text) {
-  std::string digits = text;
-  unsigned shift = 0;
-  if (!digits.empty()) {
-    switch (digits.back()) {
-      case 'K': shift = 10; break;
-      case 'M': shift = 20; break;
-      case 'G': shift = 30; break;
-      default: break;
-    }
-    if (shift != 0) digits.pop_back();
-  }
-  const auto number = parse_number(digits, 0, (std::uint64_t{1} << 60U) >> shift);
-  if (!number)
-    return invalid(quoted(text) + " is not a number of bytes: write 4096, 64K, 64M or 2G");
-  return number.value() << shift;
-}
-
 template <std::uint64_t replica::Limits::*kMember>
 Result<void> set_bytes(ServeSettings& settings, const std::string& text) {
   const auto bytes = parse_bytes(text);
