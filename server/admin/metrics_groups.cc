@@ -23,10 +23,6 @@ std::uint64_t apply_lag(const node::NodeStatus& status) {
   return status.commit > status.applied ? status.commit.value() - status.applied.value() : 0;
 }
 
-std::uint64_t count_if(const Statuses& statuses, bool (*wanted)(const node::NodeStatus&)) {
-  return static_cast<std::uint64_t>(std::count_if(statuses.begin(), statuses.end(), wanted));
-}
-
 bool leads(const node::NodeStatus& status) {
   return status.role == raft::Role::leader;
 }
@@ -218,10 +214,17 @@ constexpr MetricSpec kScrubErrors{"leasehold_state_scrub_errors_total", counter,
 
 void sums(const MetricsSource& source, MetricsText& page) {
   const Statuses& statuses = source.look.statuses;
-  page.one(kGroups, std::uint64_t{source.groups.all().size()});
+  const auto here = [&](std::size_t i) { return source.groups.all()[i].here(); };
+  std::uint64_t groups = 0;
+  for (std::size_t i = 0; i < source.groups.all().size(); ++i) groups += here(i) ? 1 : 0;
+  page.one(kGroups, groups);
   const auto count = [&](const MetricSpec& spec, bool (*wanted)(const node::NodeStatus&)) {
     page.family(spec);
-    if (source.look.answered) page.add(count_if(statuses, wanted));
+    if (!source.look.answered) return;
+    std::uint64_t found = 0;
+    for (std::size_t i = 0; i < statuses.size(); ++i)
+      found += here(i) && wanted(statuses[i]) ? 1 : 0;
+    page.add(found);
   };
   count(kLed, leads);
   count(kLeased, [](const node::NodeStatus& s) { return s.lease_left > lease::Duration(0); });

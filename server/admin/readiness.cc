@@ -9,12 +9,14 @@
 namespace leasehold::server {
 namespace {
 
-/// Of the groups, those for which `wrong` holds: empty, or "in 3 of 16 groups, the first is 2".
-std::string where(const Look& look, const std::function<bool(std::size_t)>& wrong) {
+/// Of the groups that are here, those for which `wrong` holds: empty, or "in 3 of 16 groups, the
+/// first is 2".
+std::string where(const Look& look, const ServedGroups& groups,
+                  const std::function<bool(std::size_t)>& wrong) {
   std::size_t count = 0;
   std::size_t first = 0;
   for (std::size_t i = 0; i < look.statuses.size(); ++i) {
-    if (!wrong(i)) continue;
+    if (!groups.all()[i].here() || !wrong(i)) continue;
     if (count++ == 0) first = i + 1;
   }
   if (count == 0) return {};
@@ -43,18 +45,19 @@ std::vector<ReadyCondition> ready_conditions(const Look& look, const ServedGroup
   if (!look.answered) return all;
   const auto& statuses = look.statuses;
   all.push_back(condition("formed", "its members have not all met",
-                          where(look, [&](std::size_t i) { return !statuses[i].formed; })));
-  all.push_back(condition("leader_known", "no leader is known", where(look, [&](std::size_t i) {
-                            return statuses[i].leader == raft::kNobody;
+                          where(look, groups, [&](std::size_t i) { return !statuses[i].formed; })));
+  all.push_back(condition(
+      "leader_known", "no leader is known",
+      where(look, groups, [&](std::size_t i) { return statuses[i].leader == raft::kNobody; })));
+  all.push_back(condition(
+      "caught_up", "more than a thousand committed entries are not applied yet",
+      where(look, groups, [&](std::size_t i) { return lag_of(statuses[i]) > kReadyLagMax; })));
+  all.push_back(condition("disk_space", "the disk is full", where(look, groups, [&](std::size_t i) {
+                            return statuses[i].disk_full;
                           })));
-  all.push_back(
-      condition("caught_up", "more than a thousand committed entries are not applied yet",
-                where(look, [&](std::size_t i) { return lag_of(statuses[i]) > kReadyLagMax; })));
-  all.push_back(condition("disk_space", "the disk is full",
-                          where(look, [&](std::size_t i) { return statuses[i].disk_full; })));
-  all.push_back(
-      condition("state_sound", "the state is damaged and not served",
-                where(look, [&](std::size_t i) { return groups.all()[i].health.refuses.load(); })));
+  all.push_back(condition(
+      "state_sound", "the state is damaged and not served",
+      where(look, groups, [&](std::size_t i) { return groups.all()[i].health.refuses.load(); })));
   return all;
 }
 

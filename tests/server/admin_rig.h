@@ -34,9 +34,10 @@ inline node::NodeStatus leading_status() {
   return status;
 }
 
-/// Routes over `count` groups of fake nodes.
+/// Routes over `count` groups of fake nodes, of which the last one may be elsewhere.
 struct AdminRig {
-  explicit AdminRig(std::size_t count = 1, bool loopback = true, ServerOptions options = {})
+  explicit AdminRig(std::size_t count = 1, bool loopback = true, ServerOptions options = {},
+                    const GroupPlace* last = nullptr)
       : state(std::move(options), command_table()) {
     std::vector<ServedGroup> served;
     for (std::size_t i = 0; i < count; ++i) {
@@ -44,6 +45,7 @@ struct AdminRig {
       served.push_back({*nodes[i], nodes[i]->store(), nodes[i]->health()});
       look.statuses.push_back(leading_status());
     }
+    served.back().place = last;
     look.answered = true;
     groups = std::make_unique<ServedGroups>(std::move(served));
     AdminOptions admin;

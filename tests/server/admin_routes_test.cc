@@ -9,6 +9,7 @@
 namespace leasehold::server {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -49,6 +50,18 @@ TEST(AdminRoutes, WhatKeepsANodeFromServingIsNamed) {
   rig.look.statuses.assign(3, leading_status());
   rig.nodes[2]->health().set_refused("damaged");
   EXPECT_EQ(unmet(rig, 503), std::vector<std::string>{"state_sound"});
+}
+
+TEST(AdminRoutes, AGroupThatIsElsewhereDoesNotCount) {
+  GroupPlace place(false, {raft::NodeId(2)});
+  AdminRig rig(3, true, {}, &place);
+  rig.look.statuses[2] = {};
+  EXPECT_EQ(unmet(rig, 200), std::vector<std::string>{});
+  EXPECT_THAT(rig.get("/metrics").body, AllOf(HasSubstr("\nleasehold_groups 2\n"),
+                                              HasSubstr("\nleasehold_groups_unformed 0\n"),
+                                              HasSubstr("\nleasehold_groups_without_leader 0\n")));
+  place.set_here(true);
+  EXPECT_EQ(unmet(rig, 503), (std::vector<std::string>{"formed", "leader_known"}));
 }
 
 TEST(AdminRoutes, AThousandEntriesBehindIsStillReady) {
