@@ -95,7 +95,7 @@ std::optional<PoolStep> made_of(const placement::Step& planned, const PoolView& 
     case What::remove: step.command = {"LEASEHOLD", "MEMBER", "REMOVE", number}; break;
     case What::transfer: step.command = {"LEASEHOLD", "TRANSFER", number}; break;
   }
-  step.text = text_of(planned);
+  step.text = sentence_of(planned);
   return step;
 }
 

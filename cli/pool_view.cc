@@ -210,7 +210,7 @@ placement::Pool pool_of(const PoolView& view, const PoolWishes& wishes,
   return pool;
 }
 
-std::string text_of(const placement::Step& step) {
+std::string sentence_of(const placement::Step& step) {
   using What = placement::Step::What;
   std::string text = fmt::format("group {}: ", step.group.value());
   const std::uint64_t node = step.host.value();

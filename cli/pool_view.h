@@ -86,6 +86,6 @@ placement::Pool pool_of(const PoolView& view, const PoolWishes& wishes,
                         const std::map<raft::GroupId, raft::NodeId>& leaving);
 
 /// A step for a person: "group 7: add node 4 in place of node 2 (load)".
-std::string text_of(const placement::Step& step);
+std::string sentence_of(const placement::Step& step);
 
 }  // namespace leasehold::cli

@@ -13,7 +13,7 @@ namespace leasehold::server {
 namespace {
 
 /// Changes of other clients that may come between.
-constexpr int kTriesMax = 16;
+constexpr int kChangeTriesMax = 16;
 
 /// The slow part, of passwords, runs on their thread, and so the whole does.
 class UserChange : public std::enable_shared_from_this<UserChange> {
@@ -102,7 +102,7 @@ class UserChange : public std::enable_shared_from_this<UserChange> {
       append_simple(ok, "OK");
       return done_(std::move(ok));
     }
-    if (++tries_ < kTriesMax) return start();
+    if (++tries_ < kChangeTriesMax) return start();
     fail("TRYAGAIN others change this user all the time; the command was not executed");
   }
 
