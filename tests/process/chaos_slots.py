@@ -20,7 +20,7 @@ POLL_SECONDS = 0.1
 # before it or, in a group that has just got the slot, the one that brought it may not have ended; a member that is new
 # may not have heard of the level of its group.
 REFUSALS = ("on their way", "on its way", "is frozen", "has not left", "is not of this group",
-            "needs the group's level")
+            "needs the group's level", "has no replica of group")
 
 
 def without(first, last, staying):
