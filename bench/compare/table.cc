@@ -9,12 +9,13 @@ namespace leasehold::bench {
 namespace {
 
 std::string grouped(double number) {
-  std::string digits = fmt::format("{:.0f}", number);
-  for (std::size_t at = digits.size(); at > 3;) {
-    at -= 3;
-    digits.insert(at, ",");
+  const std::string digits = fmt::format("{:.0f}", number);
+  std::string out;
+  for (std::size_t at = 0; at < digits.size(); ++at) {
+    if (at > 0 && (digits.size() - at) % 3 == 0) out += ',';
+    out += digits[at];
   }
-  return digits;
+  return out;
 }
 
 std::string line_of(const Ratio& ratio, const Plan& plan) {
