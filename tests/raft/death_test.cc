@@ -308,8 +308,7 @@ TEST(Silence, LetsTheVotersOfManyGroupsAskApart) {
     const int dead = group.bound_leader();
     group.crash(dead);
     group.jump(ms(1000));
-    // Each voter has a third of [ET, 2 ET): the order was drawn when it voted for the one that led.
-    // After a split vote one may have drawn it before.
+    // A third of [ET, 2 ET) each, drawn with the vote for the one that led, or in vain before it.
     std::set<std::int64_t> thirds;
     for (const int id : group.others(dead)) {
       const Duration wait = group.core(id).next_deadline() - group.now().promise;
