@@ -225,9 +225,9 @@ Run add_pool(Flags& flags) {
               options->moves = number->front().value();
               return {};
             });
-  flags.add(
-      {"--timeout", "DURATION", "balance, drain: give up when nothing has moved for so long", "2m"},
-      options->patience);
+  flags.add({"--timeout", "DURATION",
+             "balance, drain: give up when no step makes progress for this time", "2m"},
+            options->patience);
   flags.add({"--json", "", "status, plan: print a JSON object instead of tables"}, options->json);
   flags.set_footer(kPoolText);
   return [words, options] { return run_pool(*words, *options); };

@@ -326,7 +326,7 @@ Result<void> EtcdTalk::arrived(std::string_view bytes, Replies& replies) {
       self.session, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   // After an error of the connection it says goodbye, and then wants nothing more.
   self.make_output();
-  // What is complete is told first, and not inside the library: it may be asked again meanwhile.
+  // The caller hears of complete replies here, not inside the library: it may send more meanwhile.
   for (const EtcdReply& reply : std::exchange(self.replies, {})) {
     ReplyView view;
     view.kind = reply.kind;

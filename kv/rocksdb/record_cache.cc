@@ -106,7 +106,6 @@ RecordCache::RecordCache(std::size_t bytes)
 RecordCache::Stats RecordCache::stats() const {
   Stats stats;
   stats.bytes = used_.load(std::memory_order_relaxed) * sizeof(Block);
-  stats.kept = kept_.load(std::memory_order_relaxed);
   stats.evicted = evicted_.load(std::memory_order_relaxed);
   return stats;
 }
@@ -237,7 +236,6 @@ void RecordCache::place(const Key& key, std::uint64_t chain, bool used,
       if (own < kWays) used = (old & kUsed) != 0;
       lock.set(way, chain << 32U | tag_of(key.hash) | (used ? kUsed : 0));
       free = head_of(old);
-      kept_.fetch_add(1, std::memory_order_relaxed);
       if (free != 0 && own == kWays) evicted_.fetch_add(1, std::memory_order_relaxed);
     }
   }

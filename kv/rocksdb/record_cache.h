@@ -38,8 +38,7 @@ class RecordCache {
 
   struct Stats {
     std::uint64_t bytes = 0;    ///< that the records take
-    std::uint64_t kept = 0;     ///< records that were put in so far
-    std::uint64_t evicted = 0;  ///< for others, so far
+    std::uint64_t evicted = 0;  ///< records that went for others, so far
   };
   Stats stats() const;
 
@@ -113,7 +112,7 @@ class RecordCache {
   /// Chains that nobody names any more, linked by the second word of their heads.
   std::atomic<std::uint64_t> returned_{0};
   std::atomic<std::uint64_t> next_owner_{1};
-  std::atomic<std::uint64_t> used_{0}, kept_{0}, evicted_{0};
+  std::atomic<std::uint64_t> used_{0}, evicted_{0};
 
   std::mutex mutex_;
   // Under mutex_.

@@ -164,6 +164,7 @@ bool Session::must_see_group_of_session(const CommandSpec& spec, const Arguments
   if (!id || *id < 1 || !slot) return false;
   const ServedGroup* const group = group_of_session(groups, static_cast<std::uint64_t>(*id));
   if (group == nullptr || group == &groups.of_slot(*slot) || has_moved(*group, *slot)) return false;
+  if (!group->here()) return false;  // a replica that is no member learns nothing
   waits_for_slot_ = true;
   const bool by_lease = context_.state.options.lease_reads;
   group->group.read(
