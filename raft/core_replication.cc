@@ -38,6 +38,8 @@ bool Core::Impl::hear_leader(NodeId from, Request& m) {
     hard_state_.voted_for = from;
     hard_state_.vote_committed = true;
     mark_hard_state();
+    // Until now its place among those that wait counted the one that leads.
+    if (options_.shared != nullptr) wait_before_election();
   }
   if (m.lease > longest_promise()) m.round = lease::Round();
   renew_promise(from, m.lease, m.drift_ppm);

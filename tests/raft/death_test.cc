@@ -308,17 +308,18 @@ TEST(Silence, LetsTheVotersOfManyGroupsAskApart) {
     const int dead = group.bound_leader();
     group.crash(dead);
     group.jump(ms(1000));
-    // A third of [ET, 2 ET) each, drawn with the vote for the one that led, or in vain before it.
-    std::set<std::int64_t> thirds;
+    // A half of [ET, 2 ET) each, drawn when they first heard the one that led.
+    std::set<std::int64_t> halves;
     for (const int id : group.others(dead)) {
-      const Duration wait = group.core(id).next_deadline() - group.now().promise;
+      const Core& core = group.core(id);
+      const Duration wait = core.next_deadline() - core.promise_until();
       EXPECT_GE(wait, ms(300)) << number;
       EXPECT_LE(wait, ms(600)) << number;
-      thirds.insert((wait - ms(300)) / ms(100));
+      halves.insert((wait - ms(300)) / ms(150));
     }
-    apart += thirds.size() == 2 ? 1 : 0;
+    apart += halves.size() == 2 ? 1 : 0;
   }
-  EXPECT_GE(apart, 55) << "by chance it would be 40";
+  EXPECT_EQ(apart, 60) << "by chance it would be 30";
 }
 
 // The one that has asked too early cannot ask again at once.
