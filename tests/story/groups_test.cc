@@ -147,7 +147,7 @@ TEST(ScenarioGroups, TwoLeasesOfOneGroupEndAScenario) {
   EXPECT_THAT(told_of(kNodes + "> campaign 1b\n> settle\n> run 200ms\n> drift 1 -60% beyond\n"
                                "> isolate 1\n> run 3s\n")
                   .problem,
-              HasSubstr("node 1b and node 2b both hold a valid lease"));
+              HasSubstr("node 1b and node 3b both hold a valid lease"));
   EXPECT_THAT(told_of(kNodes + "> forge 1b->2b append term=5\n> restart 2\n"
                                "> forge 3b->2b append term=5\n")
                   .problem,
