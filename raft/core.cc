@@ -9,27 +9,32 @@
 namespace leasehold::raft {
 namespace {
 
-// Member by member: std::swap() would move everything three times.
-void swap_members(Ready& a, Ready& b) {
-  std::swap(a.id, b.id);
-  std::swap(a.lease, b.lease);
-  a.release.swap(b.release);
-  a.messages.swap(b.messages);
-  a.intents.swap(b.intents);
-  a.snapshots.swap(b.snapshots);
-  std::swap(a.persist.id, b.persist.id);
-  a.persist.hard_state.swap(b.persist.hard_state);
-  a.persist.reset.swap(b.persist.reset);
-  a.persist.truncate_from.swap(b.persist.truncate_from);
-  a.persist.entries.swap(b.persist.entries);
-  a.persist.cut.swap(b.persist.cut);
-  a.held.swap(b.held);
-  a.chunks.swap(b.chunks);
-  std::swap(a.install, b.install);
-  std::swap(a.apply_to, b.apply_to);
-  std::swap(a.commit, b.commit);
-  a.reads.swap(b.reads);
-  a.events.swap(b.events);
+// `to` is empty. Member by member, and only what there is: most turns have one effect or two. The
+// vectors change places, so that both keep their memory.
+void hand_out(Ready& from, Ready& to) {
+  const auto vector = [](auto& source, auto& target) {
+    if (!source.empty()) source.swap(target);
+  };
+  const auto optional = [](auto& source, auto& target) {
+    if (source) source.swap(target);
+  };
+  optional(from.lease, to.lease);
+  optional(from.release, to.release);
+  vector(from.messages, to.messages);
+  vector(from.intents, to.intents);
+  vector(from.snapshots, to.snapshots);
+  optional(from.persist.hard_state, to.persist.hard_state);
+  optional(from.persist.reset, to.persist.reset);
+  optional(from.persist.truncate_from, to.persist.truncate_from);
+  vector(from.persist.entries, to.persist.entries);
+  optional(from.persist.cut, to.persist.cut);
+  vector(from.held, to.held);
+  vector(from.chunks, to.chunks);
+  optional(from.install, to.install);
+  std::swap(from.apply_to, to.apply_to);
+  std::swap(from.commit, to.commit);
+  vector(from.reads, to.reads);
+  vector(from.events, to.events);
 }
 
 }  // namespace
@@ -472,7 +477,7 @@ bool Core::Impl::take_ready(Ready& ready) {
   }
   LEASEHOLD_ASSERT(announced_apply_ <= commit_);
   LEASEHOLD_ASSERT(announced_commit_ == commit_);
-  swap_members(ready, pending_);
+  hand_out(pending_, ready);
   ready.id = id;
   ready.persist.id = id;
   LEASEHOLD_ASSERT(!received_.has_value());

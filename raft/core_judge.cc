@@ -67,13 +67,14 @@ bool Core::Impl::contradicts_committed(LogId id) const {
 
 std::optional<Violation> Core::Impl::judge_memberships(const AppendRequest& m) const {
   const Index base = log_.base().index;
-  Membership before = log_.membership_at(std::max(m.prev.index, base));
+  std::optional<Membership> before;  // a copy only where there is one to compare with
   for (const Entry& entry : m.entries) {
     if (entry.kind != EntryKind::membership || entry.id.index <= base) continue;
     Result<Membership> next = decode_membership(entry.payload.view());
     if (!next.ok()) return Violation::impossible_membership;
+    if (!before) before = log_.membership_at(std::max(m.prev.index, base));
     // Without members this node waits to be added, and knows nothing that could be contradicted.
-    if (!before.members.empty() && !may_follow(before, next.value())) {
+    if (!before->members.empty() && !may_follow(*before, next.value())) {
       return Violation::impossible_membership;
     }
     before = std::move(next).value();

@@ -268,18 +268,24 @@ TEST(Death, LetsTheOthersAskOneAfterTheOther) {
   }
 }
 
+/// `group` becomes the group of this number. The leader that it elects then is dead.
+int kill_leader_of(SharedGroup& group, GroupId number) {
+  for (int id = 1; id <= 3; ++id) {
+    group.replica(id).options.group = number;
+    group.restart(id);
+  }
+  group.jump(ms(3000));
+  const int dead = group.bound_leader();
+  group.crash(dead);
+  return dead;
+}
+
 // Of many groups that had the same leader. Else one voter does all the work.
 TEST(Death, LetsEachVoterAskFirstInAShareOfTheGroups) {
   std::map<int, int> first;
   for (std::uint64_t number = 1; number <= 60; ++number) {
     SharedGroup group;
-    for (int id = 1; id <= 3; ++id) {
-      group.replica(id).options.group = GroupId(number);
-      group.restart(id);
-    }
-    group.jump(ms(3000));
-    const int dead = group.bound_leader();
-    group.crash(dead);
+    const int dead = kill_leader_of(group, GroupId(number));
     std::vector<Duration> pauses;
     for (const int id : group.others(dead)) {
       group.notice(dead, id);
@@ -300,13 +306,7 @@ TEST(Silence, LetsTheVotersOfManyGroupsAskApart) {
   int apart = 0;
   for (std::uint64_t number = 1; number <= 60; ++number) {
     SharedGroup group(3, exact(), number);
-    for (int id = 1; id <= 3; ++id) {
-      group.replica(id).options.group = GroupId(number);
-      group.restart(id);
-    }
-    group.jump(ms(3000));
-    const int dead = group.bound_leader();
-    group.crash(dead);
+    const int dead = kill_leader_of(group, GroupId(number));
     group.jump(ms(1000));
     // A half of [ET, 2 ET) each, drawn when they first heard the one that led.
     std::set<std::int64_t> halves;
