@@ -109,10 +109,10 @@ std::string carry_write(Session& session, std::uint64_t id, const Arguments& wor
   }
   if (std::string problem = session.find_group(*spec, words); !problem.empty()) return problem;
   const bool known = session.go_to_session(id);
-  if (!known && (session.cannot_tell_session() || !session.in_selected_group())) {
+  if (!known && (session.cannot_tell_group() || !session.in_selected_group())) {
     // As after any other refusal of EXEC, the transaction is over.
     if (exec) session.multi().clear();
-    return session.cannot_tell_session() ? kSessionUnseen : kSessionElsewhere;
+    return session.cannot_tell_group() ? kSessionUnseen : kSessionElsewhere;
   }
   if (exec) return carry_transaction(session, carried);
   kv::Operation operation;

@@ -116,7 +116,7 @@ std::size_t Session::process(std::string_view input) {
       }
       run_one(spec, args);
       slot_waited_ = false;
-      session_seen_.reset();
+      moves_seen_.reset();
     }
     taken += parser_.consumed();
   }
@@ -373,11 +373,8 @@ std::string Session::make(const CommandSpec& spec, const Arguments& args,
                           kv::Operation& operation) const {
   std::string problem = spec.make(args, operation);
   if (!problem.empty()) return problem;
-  if (!in_selected_group() && attaches_by_id(operation)) {
-    return "CROSSSLOT the id of a lease is of the group that the connection has selected, and the "
-           "key is of another one: send LEASEHOLD GROUP KEY with the key first, then take the "
-           "lease";
-  }
+  if (!in_selected_group() && attaches_by_id(operation))
+    return lease_elsewhere(cannot_tell_group());
   see_time(operation, group_->store, group_->lease_keeper);
   if (const auto* grant = std::get_if<kv::GrantLease>(&operation)) warn_of_ttl(*grant);
   return problem;

@@ -165,9 +165,9 @@ class Session : public std::enable_shared_from_this<Session> {
   std::string find_group(const CommandSpec& spec, const Arguments& args);
   bool in_selected_group() const { return group_ == selected_; }
   /// Behind find_group(): to the group that gave a session this id, and knows what was executed in
-  /// it, if the slot has moved there or from there. False: it has not, or cannot_tell_session().
+  /// it, if the slot has moved there or from there. False: it has not, or cannot_tell_group().
   bool go_to_session(std::uint64_t id);
-  bool cannot_tell_session() const { return session_seen_ == false; }
+  bool cannot_tell_group() const { return moves_seen_ == false; }
   bool at_home() const { return group_ == &context_.groups.home(); }  ///< group() has the users
   const kv::Users& users() const { return context_.groups.home().store.users(); }
   Multi& multi() { return multi_; }
@@ -188,8 +188,8 @@ class Session : public std::enable_shared_from_this<Session> {
   bool must_learn_users(const CommandSpec& spec, const Arguments& args);
   /// Whether a command has to wait until its slot, which is on its way, is somewhere, or as below.
   bool must_wait_for_slot(const CommandSpec& spec, const Arguments& args);
-  /// Whether a command of a session has to wait for what its group has now: see go_to_session().
-  bool must_see_group_of_session(const CommandSpec& spec, const Arguments& args);
+  /// Whether a command of a session, or with a lease, has to wait for what its group has now.
+  bool must_see_moves(const CommandSpec& spec, const Arguments& args);
   /// A command whose slot was not in its group goes where it is then. The place has what it needs.
   void wait_for_slot(std::uint64_t number);
   void go_on(std::uint64_t number, bool open);
@@ -291,10 +291,10 @@ class Session : public std::enable_shared_from_this<Session> {
   bool turn_over_ = false, asked_ = false, stalled_ = false, closing_ = false;
   bool waits_for_slot_ = false;
   // Of the command that runs.
-  bool silent_ = false;               ///< it is not to be answered
-  bool deferred_ = false;             ///< it has taken a place
-  bool slot_waited_ = false;          ///< it has waited for its slot, in vain
-  std::optional<bool> session_seen_;  ///< whether what the group of its session has was learned
+  bool silent_ = false;             ///< it is not to be answered
+  bool deferred_ = false;           ///< it has taken a place
+  bool slot_waited_ = false;        ///< it has waited for its slot, in vain
+  std::optional<bool> moves_seen_;  ///< whether what the named group has was learned
 };
 
 }  // namespace leasehold::server

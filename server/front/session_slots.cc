@@ -1,5 +1,6 @@
 // Commands whose slot is on its way to another group: they wait, and go where it is then.
 #include <leasehold/kv/reply.h>
+#include <leasehold/server/front/lease_word.h>
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/replies.h>
 #include <leasehold/server/front/session.h>
@@ -47,6 +48,35 @@ std::optional<std::uint32_t> slot_of_carried(const CommandTable& commands, const
   return spec == nullptr ? std::nullopt : slot_in(commands.uses_of(*spec, carried));
 }
 
+/// What decides to which group a command goes besides the slot of its keys.
+struct Named {
+  const ServedGroup* group;
+  std::uint32_t slot;
+};
+
+/// By the session in which the command is to be executed once.
+std::optional<Named> named_by_session(const ServedGroups& groups, const CommandTable& commands,
+                                      const Multi& multi, const Arguments& args) {
+  const auto id = parse_integer(args[2]);
+  const auto slot = multi.open() ? multi.slot() : slot_of_carried(commands, args);
+  if (!id || *id < 1 || !slot) return std::nullopt;
+  const ServedGroup* const group = group_of_session(groups, static_cast<std::uint64_t>(*id));
+  return group == nullptr ? std::nullopt : std::optional<Named>({group, *slot});
+}
+
+/// By the id of a lease for the key: it is of the selected group.
+std::optional<Named> named_by_lease(const ServedGroup& selected, const CommandTable& commands,
+                                    const CommandSpec& spec, const Arguments& args) {
+  // To form the operation of each write would cost too much.
+  const bool may_attach = (spec.name == "set" && args.size() >= 5) || spec.name == "setseq" ||
+                          spec.name == "lease.attach";
+  if (!may_attach) return std::nullopt;
+  kv::Operation operation;
+  if (!spec.make(args, operation).empty() || !attaches_by_id(operation)) return std::nullopt;
+  const auto slot = slot_in(commands.uses_of(spec, args));
+  return slot ? std::optional<Named>({&selected, *slot}) : std::nullopt;
+}
+
 /// Whether the slot has moved to the group or from it, as its replica here knows.
 bool has_moved(const ServedGroup& group, std::uint32_t slot) {
   return group.store.slots().list()->count(slot) > 0;
@@ -56,6 +86,15 @@ bool has_moved(const ServedGroup& group, std::uint32_t slot) {
 
 bool is_movable(const kv::Operation& operation) {
   return std::visit(Movable(), operation);
+}
+
+const char* lease_elsewhere(bool unseen) {
+  if (unseen) {
+    return "TRYAGAIN this node could not learn in time whether the slot of the key has moved to "
+           "the group of the lease; the command was not executed, send it again";
+  }
+  return "CROSSSLOT the id of a lease is of the group that the connection has selected, and the "
+         "key is of another one: send LEASEHOLD GROUP KEY with the key first, then take the lease";
 }
 
 bool is_elsewhere(const Place& place, const Bytes& result) {
@@ -124,7 +163,7 @@ void Session::submit_write(std::uint64_t number, Bytes command, bool repeatable)
 }
 
 bool Session::must_wait_for_slot(const CommandSpec& spec, const Arguments& args) {
-  if (must_see_group_of_session(spec, args)) return true;
+  if (must_see_moves(spec, args)) return true;
   SlotRoutes& routes = context_.groups.routes();
   if (routes.all_open() || slot_waited_ || context_.state.draining ||
       spec.effect == CommandEffect::none || !arity_fits(spec, args.size())) {
@@ -151,19 +190,19 @@ bool Session::must_wait_for_slot(const CommandSpec& spec, const Arguments& args)
   return true;
 }
 
-// A node that has not applied the move of a slot yet would take the session for one of a group that
-// has nothing to do with the key.
-bool Session::must_see_group_of_session(const CommandSpec& spec, const Arguments& args) {
+// A node that has not applied the move of a slot yet would take a session or a lease for one of a
+// group that has nothing to do with the key.
+bool Session::must_see_moves(const CommandSpec& spec, const Arguments& args) {
   const ServedGroups& groups = context_.groups;
-  if (!groups.many() || spec.name != kOnce || session_seen_ || context_.state.draining ||
-      !arity_fits(spec, args.size())) {
+  if (!groups.many() || moves_seen_ || context_.state.draining || !arity_fits(spec, args.size())) {
     return false;
   }
-  const auto id = parse_integer(args[2]);
-  const auto slot = multi_.open() ? multi_.slot() : slot_of_carried(context_.state.commands, args);
-  if (!id || *id < 1 || !slot) return false;
-  const ServedGroup* const group = group_of_session(groups, static_cast<std::uint64_t>(*id));
-  if (group == nullptr || group == &groups.of_slot(*slot) || has_moved(*group, *slot)) return false;
+  const CommandTable& commands = context_.state.commands;
+  const auto named = spec.name == kOnce ? named_by_session(groups, commands, multi_, args)
+                                        : named_by_lease(*selected_, commands, spec, args);
+  if (!named) return false;
+  const ServedGroup* const group = named->group;
+  if (group == &groups.of_slot(named->slot) || has_moved(*group, named->slot)) return false;
   if (!group->here()) return false;  // a replica that is no member learns nothing
   waits_for_slot_ = true;
   const bool by_lease = context_.state.options.lease_reads;
@@ -175,7 +214,7 @@ bool Session::must_see_group_of_session(const CommandSpec& spec, const Arguments
           const auto self = weak.lock();
           if (!self) return;
           self->waits_for_slot_ = false;
-          self->session_seen_ = seen;
+          self->moves_seen_ = seen;
           self->on_progress_();
         });
       });

@@ -17,6 +17,10 @@ inline constexpr const char* kSessionStays =
     "CROSSSLOT the slot of the key has left the group of the session, and the command was not "
     "executed there: send LEASEHOLD GROUP KEY with such a key, and open a session in that group";
 
+/// For a command with the id of a lease whose key is of another group. `unseen`: this node could
+/// not learn what has moved.
+const char* lease_elsewhere(bool unseen);
+
 /// Whether a command means the same in each group that has its keys. One that names a lease, or
 /// what is left of a key's time, does not: both are of one group.
 bool is_movable(const kv::Operation& operation);

@@ -159,11 +159,11 @@ TEST_F(SessionGroups, TheIdOfALeaseIsOfTheSelectedGroup) {
   const std::vector<std::vector<std::string>> by_id = {{"SET", "foo", "v", "LEASE", "1"},
                                                        {"SETSEQ", "{foo}", "v", "LEASE", "1"},
                                                        {"LEASE.ATTACH", "1", "foo"}};
-  for (const auto& words : by_id) EXPECT_THAT(send(words), kNamesRemedy) << words[0];
+  for (const auto& words : by_id) EXPECT_THAT(send_and_see(words), kNamesRemedy) << words[0];
   EXPECT_THAT(send_and_see({"LEASEHOLD", "ONCE", "1", "1", "SET", "foo", "v", "LEASE", "1"}),
               kNamesRemedy);
   EXPECT_EQ(send({"MULTI"}), "+OK\r\n");
-  EXPECT_THAT(send(by_id[0]), kNamesRemedy);
+  EXPECT_THAT(send_and_see(by_id[0]), kNamesRemedy);
   EXPECT_EQ(send({"DISCARD"}), "+OK\r\n");
   EXPECT_EQ(node_.proposals() + second_.proposals(), 0U);
 
