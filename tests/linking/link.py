@@ -5,6 +5,7 @@
   link.py readme --source TREE --work DIR           the program of the README, as three processes
   link.py notes --source TREE --work DIR            that of docs/embedding.md
   link.py c_interface --source TREE --work DIR      the shared library from C, and from Python
+  link.py sqlite --source TREE --work DIR --checker LEASEHOLD_CHECK [--full]    rounds of examples/sqlite
   link.py shared|build_types --source TREE --work DIR    the archives in a shared library; each build type
   link.py find_package|pkg_config|add_subdirectory --source TREE --work DIR --program LEASEHOLD
           [--cxx g++] [--flags F] [--full]
@@ -215,6 +216,17 @@ def c_interface(options):
     try_it([sys.executable, "-B", script], LEASEHOLD_LIBRARY=os.path.join(libraries[0], "libleasehold.so.0"))
 
 
+def sqlite(options):
+    """Kills and pauses of the replicated SQLite; 20 rounds with --full."""
+    prefix = os.path.join(options.work, "moved prefix")
+    build = with_cmake(options, "sqlite", "sqlite", f"-DCMAKE_PREFIX_PATH={prefix}", target="sqlite_node")
+    script = os.path.join(os.path.dirname(os.path.realpath(__file__)), "sqlite_rounds.py")
+    length = ["--rounds", "20"] if options.full else ["--rounds", "4", "--read-limit", "2"]
+    print(run([sys.executable, "-B", script, "--program", os.path.join(build, "sqlite_node"),
+               "--checker", options.checker, "--work", os.path.join(options.work, "sqlite", "replicas"),
+               "--port", str(free_port()), *length]))
+
+
 def build_types(options):
     """Each build type of CMake builds, whatever a compiler warns of there. Not the whole tree: what is asked of the
     compiler is looked at, and one room, whose -O3 once warned, is built."""
@@ -369,15 +381,16 @@ def notes(options):
 def main():
     parser = argparse.ArgumentParser()
     ways = {way.__name__: way for way in (install, readme, notes, find_package, pkg_config, shared, c_interface,
-                                          build_types, add_subdirectory)}
+                                          sqlite, build_types, add_subdirectory)}
     parser.add_argument("way", choices=ways)
     parser.add_argument("--source", required=True)
     parser.add_argument("--work", required=True)
     parser.add_argument("--build")
     parser.add_argument("--program", help="leasehold, for the examples that need a group")
+    parser.add_argument("--checker", help="leasehold_check, which judges the history of sqlite")
     parser.add_argument("--cxx", default="g++")
     parser.add_argument("--flags", default="")
-    parser.add_argument("--full", action="store_true", help="add_subdirectory: builds and runs all examples")
+    parser.add_argument("--full", action="store_true", help="all examples, all rounds")
     options = parser.parse_args()
     os.makedirs(options.work, exist_ok=True)
     ways[options.way](options)
