@@ -32,12 +32,14 @@ help:
 	@echo '  make check     the unit tests and 200 simulated seeds: a minute, for after each change'
 	@echo '  make build     the program, optimised, in build/release'
 	@echo '  make install   the library, its headers and the program, into PREFIX (/usr/local)'
+	@echo '  make packages  Debian packages of the program, the C library and the development files'
 	@echo '  make asan      the tests under the address and undefined-behaviour sanitizers'
 	@echo '  make tsan      the tests under the thread sanitizer'
 	@echo '  make clang     the tests, built by clang'
 	@echo '  make bench     the measurements of bench/README.md'
 	@echo '  make mutants   break each rule on purpose; every break has to be noticed'
 	@echo '  make docs      pages about the public headers, in build/docs/html'
+	@echo '  make site      these and all other pages as a site, in build/docs/site'
 	@echo '  make format    rewrite the sources in the format'
 	@echo '  make verify    check the format, the static analysis and each header by itself, change nothing'
 	@echo '  make verify-quick  the format of all, the analysis of what a lease rests on and what changed'
@@ -86,6 +88,17 @@ install: deps
 	@cmake --install build/release --prefix "$(PREFIX)" > /dev/null
 	@echo "Installed Leasehold in $(PREFIX)"
 
+.PHONY: packages
+packages: deps-develop
+	@$(call configure,packages)
+	@$(call build,packages,leasehold_package)
+	@cpack --config build/packages/CPackConfig.cmake -B build/packages/debian | $(FLOW)
+	@ls -l build/packages/debian/*.deb
+
+.PHONY: packages-check
+packages-check: packages
+	@python3 -B tests/clean-room/packages.py build/packages --this-machine
+
 .PHONY: demo
 demo: deps
 	@$(call configure,demo)
@@ -133,6 +146,10 @@ verify verify-quick: deps-develop
 	@$(call configure,clang,$(if $(filter verify-quick,$@),-B build/$@ -DLEASEHOLD_BATCHES=ON))
 	@$(call build,$(if $(filter verify,$@),clang,$@),leasehold_wire_generated $(if $(filter verify,$@),headers_alone))
 	@tests/tidy/analyse.py . build/$(if $(filter verify,$@),clang,$@) --jobs $(JOBS) $(if $(filter verify-quick,$@),--quick) | $(FLOW)
+
+.PHONY: site
+site: docs
+	@docs/site.py build/docs
 
 .PHONY: docs
 docs: deps-develop
