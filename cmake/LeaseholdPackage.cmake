@@ -146,10 +146,11 @@ if(NOT LEASEHOLD_INSTALL)
   return()
 endif()
 if(TARGET leasehold_c_shared)
-  install(TARGETS leasehold_c_shared EXPORT Leasehold_c LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT c)
+  install(TARGETS leasehold_c_shared EXPORT Leasehold_c LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT c
+    NAMELINK_COMPONENT c_development)
   install(EXPORT Leasehold_c NAMESPACE Leasehold:: FILE Leasehold-c.cmake
-    DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Leasehold COMPONENT c)
-  install(FILES ${LEASEHOLD_HEADERS_c} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/leasehold/c COMPONENT c)
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Leasehold COMPONENT c_development)
+  install(FILES ${LEASEHOLD_HEADERS_c} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/leasehold/c COMPONENT c_development)
 endif()
 
 # ---- The CMake package ----
@@ -207,8 +208,9 @@ foreach(pair "tls leasehold-tls leasehold-core" "node leasehold-node leasehold-t
     endif()
     list(JOIN requires ", " LEASEHOLD_PC_REQUIRES_${component})
     configure_file(${PROJECT_SOURCE_DIR}/cmake/${file}.pc.in ${PROJECT_BINARY_DIR}/package/${file}.pc @ONLY)
+    string(REGEX REPLACE "^c$" "c_development" part ${component})
     install(FILES ${PROJECT_BINARY_DIR}/package/${file}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
-      COMPONENT ${component})
+      COMPONENT ${part})
   endif()
 endforeach()
 
@@ -236,4 +238,8 @@ if(TARGET leasehold_manual)
     DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
   install(FILES ${LEASEHOLD_MANUAL_DIR}/leasehold.fish COMPONENT program
     DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()
+
+if(LEASEHOLD_DEBIAN)
+  include(LeaseholdDebian)
 endif()
