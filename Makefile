@@ -32,6 +32,7 @@ help:
 	@echo '  make check     the unit tests and 200 simulated seeds: a minute, for after each change'
 	@echo '  make build     the program, optimised, in build/release'
 	@echo '  make install   the library, its headers and the program, into PREFIX (/usr/local)'
+	@echo '  make dist      an archive of the source of the newest commit, the same each time, in build/dist'
 	@echo '  make packages  Debian packages of the program, the C library and the development files'
 	@echo '  make asan      the tests under the address and undefined-behaviour sanitizers'
 	@echo '  make tsan      the tests under the thread sanitizer'
@@ -87,6 +88,13 @@ install: deps
 	@$(call build,release,leasehold_package)
 	@cmake --install build/release --prefix "$(PREFIX)" > /dev/null
 	@echo "Installed Leasehold in $(PREFIX)"
+
+.PHONY: dist
+dist:
+	@mkdir -p build/dist
+	@version=$$(sed -n 's/^project(leasehold VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt); \
+	git archive --format=tar --prefix=leasehold-$$version/ HEAD | gzip -9n > build/dist/leasehold-$$version.tar.gz; \
+	cd build/dist && sha256sum leasehold-$$version.tar.gz | tee leasehold-$$version.tar.gz.sha256
 
 .PHONY: packages
 packages: deps-develop
