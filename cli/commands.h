@@ -7,6 +7,7 @@
 namespace leasehold::cli {
 
 // Each returns an exit status of kExitStatuses (manual.h).
+Run add_advise(Flags& flags);
 Run add_backup(Flags& flags);
 Run add_cert(Flags& flags);
 Run add_del(Flags& flags);

@@ -64,6 +64,7 @@ void add_commands(Parser& parser) {
        "Look for what is wrong with this machine, this configuration and the other nodes, and name "
        "the cure",
        add_doctor},
+      {"advise", "Measure, and propose the numbers of the lease with their reasons", add_advise},
       {"status", "Show one row for each node", add_status},
       {"get", "Read a value, linearizably", add_get},
       {"put", "Write a value", add_put},

@@ -125,7 +125,8 @@ void measure_clock(ServerFacts& server, const client::Access& access,
       continue;
     }
     server.clock_problem = sample.error().message;
-    if (sample.error().code == ErrorCode::unsupported) return;
+    const ErrorCode code = sample.error().code;
+    if (code == ErrorCode::unsupported || code == ErrorCode::malformed) return;
     client = client::RespClient::connect(server.server, kAnswer, access);
   }
   if (!client) server.clock_problem = client.error().message;

@@ -26,19 +26,19 @@ Point point_of(const ClockSample& sample, bool holder) {
   return {static_cast<double>(asked.count()) + trip / 2, static_cast<double>(theirs.count()), trip};
 }
 
-const ClockSample& shortest(const std::vector<ClockSample>& samples, std::size_t from,
-                            std::size_t to) {
+/// Of those with the shortest round trip the first from `from` on.
+template <class Iterator>
+const ClockSample& shortest(Iterator from, std::size_t count) {
   return *std::min_element(
-      samples.begin() + static_cast<std::ptrdiff_t>(from),
-      samples.begin() + static_cast<std::ptrdiff_t>(to),
+      from, from + static_cast<std::ptrdiff_t>(count),
       [](const ClockSample& a, const ClockSample& b) { return a.round_trip() < b.round_trip(); });
 }
 
 std::optional<Drift> drift_of(const std::vector<ClockSample>& samples, bool holder) {
   if (samples.size() < 2) return std::nullopt;
   const std::size_t part = std::max<std::size_t>(1, samples.size() / 3);
-  const Point first = point_of(shortest(samples, 0, part), holder);
-  const Point last = point_of(shortest(samples, samples.size() - part, samples.size()), holder);
+  const Point first = point_of(shortest(samples.begin(), part), holder);
+  const Point last = point_of(shortest(samples.rbegin(), part), holder);
   const double ours = last.ours_ns - first.ours_ns;
   if (ours <= 0) return std::nullopt;
   Drift drift;

@@ -35,6 +35,8 @@ Findings judge_timing(const server::ServeSettings& settings, const Facts& facts)
 
 /// The timing that counts: the group's, if a server told it, else that of the settings.
 lease::Timing timing_in_force(const server::ServeSettings& settings, const Facts& facts);
+/// The p99 of the round trips to the servers, of the slowest one; zero without any.
+lease::Duration network_seen(const Facts& facts);
 /// The longest round trip of a renewal that was seen: of the network, and of a voter's disk.
 lease::Duration renewal_seen(const Facts& facts);
 /// The memory that a node with these settings may use.

@@ -88,7 +88,8 @@ Finding judge_error(const char* name, const DiskFacts& facts, const Error& error
                   facts.folder));
 }
 
-Finding judge_speed(const lease::Timing& timing, const DiskFacts& facts, const SyncFacts& sync) {
+/// `rotating`: the kernel says so, and not of a disk that its host makes up.
+Finding judge_speed(const lease::Timing& timing, const SyncFacts& sync, bool rotating) {
   const char* const kName = "disk-sync";
   const std::string found =
       fmt::format("{} syncs of 4 KiB: p50 {}, p99 {}, longest {}", sync.syncs, short_text(sync.p50),
@@ -101,7 +102,7 @@ Finding judge_speed(const lease::Timing& timing, const DiskFacts& facts, const S
                  "find what answers in its place (a library before the program, a cache of the "
                  "host: cache=unsafe, a file system in memory), and put --data-dir elsewhere");
   }
-  if (facts.rotating && sync.p50 < kFastestTurn) {
+  if (rotating && sync.p50 < kFastestTurn) {
     return warning(kName, found + ": a rotating disk is not so fast, so a cache answers",
                    "hdparm -W 0 on its device, unless a battery keeps that cache");
   }
@@ -164,7 +165,8 @@ Findings judge_disk(const server::ServeSettings& settings, const Facts& facts) {
   } else if (disk.sync->error && disk.sync->error->code != ErrorCode::overloaded) {
     all.push_back(judge_error(kName, disk, *disk.sync->error));
   } else if (disk.sync->syncs > 0) {
-    all.push_back(judge_speed(timing_in_force(settings, facts), disk, *disk.sync));
+    all.push_back(judge_speed(timing_in_force(settings, facts), *disk.sync,
+                              disk.rotating && !facts.machine.virtual_machine));
   } else {
     all.push_back(skipped(kName, "no sync was measured"));
   }

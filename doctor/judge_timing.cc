@@ -15,14 +15,6 @@ namespace {
 /// Candidates that wait for less than this many round trips ask at the same time.
 constexpr int kRoundTripsPerElection = 10;
 
-lease::Duration network_seen(const Facts& facts) {
-  lease::Duration longest{0};
-  for (const ServerFacts& server : facts.servers) {
-    longest = std::max(longest, round_trip(server.samples, 99));
-  }
-  return longest;
-}
-
 Finding judge_renewal(const lease::Timing& timing, const Facts& facts) {
   const char* const kName = "timing";
   const lease::Duration seen = renewal_seen(facts);
@@ -67,6 +59,14 @@ Finding judge_election(const lease::Timing& timing, const Facts& facts) {
 }
 
 }  // namespace
+
+lease::Duration network_seen(const Facts& facts) {
+  lease::Duration longest{0};
+  for (const ServerFacts& server : facts.servers) {
+    longest = std::max(longest, round_trip(server.samples, 99));
+  }
+  return longest;
+}
 
 lease::Timing timing_in_force(const server::ServeSettings& settings, const Facts& facts) {
   for (const ServerFacts& server : facts.servers) {

@@ -1,0 +1,546 @@
+#!/usr/bin/env python3
+"""`leasehold doctor`: faults of every kind are planted one at a time, and each has to be found, with a cure that says
+what to do. Beside a healthy group it finds no error, leaves nothing in the data directory, and disturbs nobody.
+
+What the kernel shows is planted as files (--root); slow, lying and full disks and clocks that drift and sleep are
+those of the shims; the rest is real: ports, locks, directories, certificates, limits, pauses, other nodes."""
+
+import concurrent.futures
+import fcntl
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import disk
+import machine_clock
+from authority import Authority
+from cluster import Cluster, built, check, free_port, main, wait_for
+from wrong_answers import SETTINGS, STATUS, WrongServer, bulk
+
+ERROR, WARNING = "error", "warning"
+# Everything takes longer on a busy machine: then no healthy number is an error.
+PATIENT = ["lease=10s", "heartbeat=500ms", "max-round-trip=2s", "election-timeout=10m"]
+PATIENT_FLAGS = [word for pair in PATIENT for word in ("--" + pair).split("=")]
+# As many as have a processor now and then.
+AT_ONCE = 4
+SECONDS = 60
+
+CLOCK = "sys/devices/system/clocksource/clocksource0/"
+HEALTHY = {
+    CLOCK + "current_clocksource": "tsc\n",
+    CLOCK + "available_clocksource": "tsc hpet acpi_pm \n",
+    "proc/cpuinfo": "flags : fpu vme\n",
+    "proc/stat": "cpu  1 0 1 1 0 0 0 0 0 0\n",
+    "proc/sys/vm/max_map_count": "262144\n",
+    "proc/sys/net/core/somaxconn": "4096\n",
+    "proc/sys/vm/overcommit_memory": "0\n",
+    "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
+    "proc/swaps": "Filename Type Size Used Priority\n",
+    "proc/meminfo": "MemTotal: 8000000 kB\n",
+    "proc/self/mountinfo": "22 1 8:2 / / rw,relatime - ext4 /dev/sda2 rw\n",
+    "proc/self/cgroup": "0::/leasehold.service\n",
+}
+# The kernel's own.
+LINKS = ["proc/locks", "proc/self/limits"]
+
+
+def arguments(parser):
+    parser.add_argument("--shim", required=True, type=built, help="disk_shim.so")
+    parser.add_argument("--clock-shim", required=True, type=built, help="clock_shim.so")
+
+
+class Patient:
+    """A node to be: what is given to doctor, and what is wrong with it."""
+
+    def __init__(self, test, name):
+        self.test = test
+        self.folder = os.path.join(test.folder, name)
+        os.mkdir(self.folder)
+        # Below a folder `log`: there the shim's faults are.
+        self.data_dir = os.path.join(self.folder, "log", "data")
+        self.log_path = os.path.join(self.folder, "shim")
+        self.environment = {}
+        self.flags = {"--id": "1", "--data-dir": self.data_dir, "--listen": f"127.0.0.1:{free_port()}",
+                      "--peers": f"1=127.0.0.1:{free_port()}"}
+        self.more = []
+        self.before = []  # the words of a program that starts this one
+        self.keep = None  # open until the end
+        self.files = dict(HEALTHY)
+        os.makedirs(self.data_dir, mode=0o700)
+
+    def words(self):
+        root = os.path.join(self.folder, "root")
+        for path, text in self.files.items():
+            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                file.write(text)
+        for path in LINKS:
+            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+            if not os.path.lexists(os.path.join(root, path)):
+                os.symlink("/" + path, os.path.join(root, path))
+        flags = [word for pair in self.flags.items() for word in pair]
+        return [*self.before, self.test.binary, "doctor", *flags, *self.more, "--root", root, "--seconds", "1", "--json"]
+
+    def begin(self):
+        return subprocess.Popen(self.words(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                env={**os.environ, **self.environment})
+
+    def see(self, meanwhile=lambda process: None):
+        """Its findings, and the exit status."""
+        process = self.begin()
+        try:
+            meanwhile(process)
+            out, trouble = process.communicate(timeout=SECONDS)
+        finally:
+            process.kill()
+        check(process.returncode in (0, 1), f"{self.folder}: status {process.returncode}: {trouble}")
+        answer = json.loads(out)
+        for finding in answer["findings"]:
+            bad = finding["level"] in (ERROR, WARNING)
+            check(bad == bool(finding["to_do"]), f"a fault has a cure, and nothing else has: {finding}")
+        errors = sum(finding["level"] == ERROR for finding in answer["findings"])
+        check(errors == answer["errors"] and process.returncode == (1 if errors else 0),
+              f"{errors} errors are not counted: {answer['errors']}, status {process.returncode}")
+        return answer["findings"]
+
+
+def expect(findings, level, name, found, cure):
+    fits = [one for one in findings if one["check"] == name and one["level"] == level and found in one["found"]
+            and cure in one["to_do"]]
+    check(fits, f"no {level} of {name} says {found!r} and {cure!r}: "
+                f"{[one for one in findings if one['level'] in (ERROR, WARNING)]}")
+
+
+# --- what is planted: each returns level, check, a part of what is found, a part of the cure ------
+
+FAULTS = []
+
+
+def fault(function):
+    FAULTS.append(function)
+    return function
+
+
+@fault
+def slow_disk(patient):
+    disk_of(patient).stall(0.4, count=10000)
+    return ERROR, "disk-sync", "gives its leadership up", "--election-timeout 2s"
+
+
+@fault
+def lying_disk(patient):
+    disk_of(patient).set(skip_syncs=1)
+    return ERROR, "disk-sync", "no device answers so fast", "put --data-dir elsewhere"
+
+
+@fault
+def failing_disk(patient):
+    disk_of(patient).fail_sync(3)
+    return ERROR, "disk-sync", "Input/output error", "dmesg"
+
+
+@fault
+def full_disk(patient):
+    disk_of(patient).set(full=1)
+    return ERROR, "disk-space", "No space left", "free some space"
+
+
+@fault
+def disk_without_barriers(patient):
+    patient.files["proc/self/mountinfo"] = "22 1 8:2 / / rw,relatime - ext4 /dev/sda2 rw,nobarrier\n"
+    return ERROR, "disk-kind", "a sync does not make data durable", "remount without nobarrier"
+
+
+@fault
+def disk_of_another_machine(patient):
+    patient.files["proc/self/mountinfo"] += f"30 22 0:9 / {patient.folder} rw - nfs4 host:/x rw,vers=4.2\n"
+    return ERROR, "disk-kind", "lies on nfs4", "on a disk of this machine"
+
+
+@fault
+def disk_in_memory(patient):
+    patient.files["proc/self/mountinfo"] += f"30 22 0:9 / {patient.folder} rw - tmpfs tmpfs rw\n"
+    return ERROR, "disk-kind", "gone after a reboot", "on a disk of this machine"
+
+
+@fault
+def slow_clock_source(patient):
+    patient.files[CLOCK + "current_clocksource"] = "hpet\n"
+    return WARNING, "clock-source", "hpet", "echo tsc >"
+
+
+@fault
+def virtual_machine(patient):
+    patient.files["proc/cpuinfo"] = "flags : fpu hypervisor\n"
+    if os.path.exists("/dev/vmclock0"):
+        patient.flags["--vm-clock"] = "off"
+    return WARNING, "vm-clock", "virtual machine", "--vm-clock off" if "--vm-clock" in patient.flags else "VM clock"
+
+
+@fault
+def no_vm_clock(patient):
+    patient.flags["--vm-clock"] = os.path.join(patient.folder, "none")
+    return ERROR, "vm-clock", "serve would not start", "--vm-clock"
+
+
+@fault
+def few_files(patient):
+    patient.before = ["prlimit", "--nofile=1024:1024"]
+    return ERROR, "open-files", "at most 1024 files", "LimitNOFILE="
+
+
+@fault
+def few_maps(patient):
+    patient.files["proc/sys/vm/max_map_count"] = "1000\n"
+    return WARNING, "map-count", "vm.max_map_count is 1000", "sysctl -w vm.max_map_count="
+
+
+@fault
+def short_queue(patient):
+    patient.files["proc/sys/net/core/somaxconn"] = "128\n"
+    return WARNING, "connection-queue", "net.core.somaxconn is 128", "sysctl -w net.core.somaxconn="
+
+
+@fault
+def strict_memory(patient):
+    patient.files["proc/sys/vm/overcommit_memory"] = "2\n"
+    return WARNING, "overcommit", "vm.overcommit_memory is 2", "sysctl -w vm.overcommit_memory=0"
+
+
+@fault
+def huge_pages(patient):
+    patient.files["sys/kernel/mm/transparent_hugepage/enabled"] = "[always] madvise never\n"
+    return WARNING, "huge-pages", "always", "echo madvise >"
+
+
+@fault
+def swap(patient):
+    patient.files["proc/swaps"] += "/dev/sda3 partition 1000000 500000 -2\n"
+    return WARNING, "swap", "488.3 MiB of swap", "swapoff -a"
+
+
+@fault
+def small_quota(patient):
+    patient.files["sys/fs/cgroup/leasehold.service/cpu.max"] = "50000 100000\n"
+    return ERROR, "cpu-quota", "0.50 processors", "CPUQuota="
+
+
+@fault
+def small_memory(patient):
+    patient.files["sys/fs/cgroup/leasehold.service/memory.max"] = f"{100 << 20}\n"
+    return ERROR, "memory", "the control group allows 100.0 MiB", "--client-memory-max"
+
+
+@fault
+def expired_certificate(patient):
+    authority, pair = certificates_of(patient)
+    use(patient, authority.expired(pair), authority.path("ca.pem"))
+    return ERROR, "certificates", "ended on", "leasehold cert node 1"
+
+
+@fault
+def ending_certificate(patient):
+    authority, _ = certificates_of(patient)
+    authority("node", "--id", "1", "--host", "127.0.0.1", "--days", "5", "--force")
+    use(patient, authority.pair("node-1"), authority.path("ca.pem"))
+    return WARNING, "certificates", "more days", "leasehold cert node 1"
+
+
+@fault
+def key_of_another_certificate(patient):
+    authority, pair = certificates_of(patient)
+    use(patient, (pair[0], authority.node(2)[1]), authority.path("ca.pem"))
+    return ERROR, "certificates", "not the private key of the certificate", "leasehold cert node"
+
+
+@fault
+def certificate_of_another_node(patient):
+    authority, _ = certificates_of(patient)
+    use(patient, authority.node(2), authority.path("ca.pem"))
+    return ERROR, "certificates", "is for node 2", "leasehold cert node 1"
+
+
+@fault
+def another_authority(patient):
+    _, pair = certificates_of(patient)
+    other = Authority(patient.test.binary, os.path.join(patient.folder, "other"))
+    use(patient, pair, other.path("ca.pem"))
+    return ERROR, "certificates", "does not follow from", "--tls-ca"
+
+
+@fault
+def revoked_certificate(patient):
+    authority, pair = certificates_of(patient)
+    use(patient, pair, authority.path("ca.pem"))
+    authority("revoke", pair[0])
+    patient.flags["--tls-crl"] = authority.path("crl.pem")
+    return ERROR, "certificates", "certificate revoked", "make it again"
+
+
+@fault
+def open_certificate_key(patient):
+    authority, pair = certificates_of(patient)
+    os.chmod(pair[1], 0o644)
+    use(patient, pair, authority.path("ca.pem"))
+    return ERROR, "certificates", f"chmod 600 {pair[1]}", "repair the file"
+
+
+@fault
+def open_peer_key(patient):
+    path = os.path.join(patient.folder, "group.key")
+    subprocess.run([patient.test.binary, "cert", "key", path], check=True, stdout=subprocess.DEVNULL)
+    os.chmod(path, 0o644)
+    patient.flags["--peer-key"] = path
+    return ERROR, "peer-key", "chmod 600", "repair the file"
+
+
+@fault
+def plain_peers(patient):
+    patient.flags["--peers"] = f"1=0.0.0.0:{free_port()}"
+    return ERROR, "peer-protection", "is beyond loopback", "leasehold cert key"
+
+
+@fault
+def taken_port(patient):
+    door = socket.create_server(("127.0.0.1", 0))
+    patient.keep = door
+    port = door.getsockname()[1]
+    patient.flags["--listen"] = f"127.0.0.1:{port}"
+    return ERROR, "ports", f"--listen 127.0.0.1:{port} is taken", f"ss -ltnp 'sport = :{port}'"
+
+
+@fault
+def foreign_address(patient):
+    patient.flags["--listen"] = f"192.0.2.1:{free_port()}"
+    return ERROR, "ports", "no address of this machine", "ip addr"
+
+
+@fault
+def unknown_name(patient):
+    patient.flags["--peers"] += ",2=nobody.invalid:7101"
+    return ERROR, "peers", "does not resolve", "/etc/hosts"
+
+
+@fault
+def absent_peer(patient):
+    patient.flags["--peers"] += f",2=127.0.0.1:{free_port()}"
+    return WARNING, "peers", "nobody listens there", "start that node"
+
+
+@fault
+def absent_server(patient):
+    patient.more = ["--servers", f"127.0.0.1:{free_port()}"]
+    return ERROR, "servers", "does not answer", "--servers"
+
+
+@fault
+def directory_of_another_node(patient):
+    shutil.copytree(patient.test.stopped, patient.data_dir, dirs_exist_ok=True)
+    patient.flags["--id"] = "2"
+    patient.flags["--peers"] = f"2=127.0.0.1:{free_port()}"
+    return ERROR, "data-dir", "holds the log of node 1, and --id is 2", "--id 1"
+
+
+@fault
+def directory_of_another_cluster(patient):
+    shutil.copytree(patient.test.stopped, patient.data_dir, dirs_exist_ok=True)
+    patient.flags["--cluster"] = "another"
+    return ERROR, "data-dir", "belongs to another cluster", "--cluster and --peers"
+
+
+@fault
+def damaged_directory(patient):
+    shutil.copytree(patient.test.stopped, patient.data_dir, dirs_exist_ok=True)
+    with open(os.path.join(patient.data_dir, "log", "LEASEHOLD"), "r+b") as mark:
+        mark.seek(40)
+        mark.write(b"\0\0\0\0")
+    return ERROR, "data-dir", "LEASEHOLD", "wipe its directory"
+
+
+@fault
+def locked_directory(patient):
+    folder = os.path.join(patient.data_dir, "log")
+    os.mkdir(folder)
+    patient.keep = os.open(folder, os.O_RDONLY)
+    fcntl.flock(patient.keep, fcntl.LOCK_EX)
+    return ERROR, "data-dir", f"process {os.getpid()} has locked", f"ps -p {os.getpid()}"
+
+
+@fault
+def number_that_is_taken(patient):
+    patient.more = ["--servers", patient.test.servers]
+    return ERROR, "servers", "node 1 runs already at", "another --id"
+
+
+@fault
+def other_settings(patient):
+    patient.flags["--id"] = "9"
+    patient.flags["--peers"] = f"9=127.0.0.1:{free_port()}"
+    patient.more = ["--servers", patient.test.servers, "--lease", "3s"]
+    return WARNING, "group-settings", "lease 3s and 10s", "leasehold settings set"
+
+
+@fault
+def other_version(patient):
+    server = WrongServer()
+    server.replies = {"LEASEHOLD STATUS": bulk({**STATUS, "version": "0.0.1", "id": 2}),
+                      "LEASEHOLD SETTINGS": bulk(SETTINGS)}
+    patient.keep = server
+    patient.more = ["--servers", f"127.0.0.1:{server.port}"]
+    return WARNING, "versions", "runs 0.0.1", "upgrade"
+
+
+@fault
+def wrong_round_trip(patient):
+    patient.more = ["--max-round-trip", "1ns"]
+    return WARNING, "timing", "longer than --max-round-trip 1ns", "--max-round-trip "
+
+
+# --- faults that happen while it looks ------------------------------------------------------------
+
+
+def drifting_clock(patient):
+    """This machine's clock, so those of all others."""
+    patient.more = ["--servers", patient.test.servers, "--seconds", "2"]
+    clock = machine_clock.Clock(patient.test.options.clock_shim, patient)
+
+    def drift(_):
+        clock.drift(500_000, 500_000)
+
+    expect(patient.see(drift), ERROR, "clock-drift", "leases are not safe", "lease-reads=off")
+    clock.close()
+
+
+def sleeping_machine(patient):
+    clock = machine_clock.Clock(patient.test.options.clock_shim, patient)
+
+    def sleep(process):
+        scratch = os.path.join(patient.data_dir, ".leasehold-doctor")
+        wait_for("the measurement", 20, lambda: process.poll() is not None or os.path.exists(scratch))
+        clock.jump(30)
+
+    patient.more = ["--seconds", "3"]
+    expect(patient.see(sleep), ERROR, "suspend", "just now", "systemctl mask")
+    clock.close()
+
+
+def pausing_process(patient):
+    def pause(process):
+        scratch = os.path.join(patient.data_dir, ".leasehold-doctor")
+        wait_for("the measurement", 20, lambda: process.poll() is not None or os.path.exists(scratch))
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(1.5)
+        process.send_signal(signal.SIGCONT)
+
+    patient.more = ["--seconds", "3"]
+    expect(patient.see(pause), ERROR, "pauses", "loses its lease", "raise --lease")
+
+
+def wrong_inequality(patient):
+    """As serve refuses it."""
+    patient.flags["--lease"] = "200ms"
+    run = subprocess.run(patient.words(), capture_output=True, text=True, check=False, timeout=SECONDS)
+    check(run.returncode == 2 and "unavailable lease" in run.stderr and "raise the lease" in run.stderr,
+          f"status {run.returncode}: {run.stderr}")
+
+
+def interrupted(patient):
+    """It ends at once, with what it has seen, and removes its file."""
+    def interrupt(process):
+        scratch = os.path.join(patient.data_dir, ".leasehold-doctor")
+        wait_for("the measurement", 20, lambda: os.path.exists(scratch))
+        process.send_signal(signal.SIGINT)
+
+    patient.more = ["--seconds", "300"]
+    patient.see(interrupt)
+    check(os.listdir(patient.data_dir) == [], "the scratch file stayed")
+
+
+LIVE = [drifting_clock, sleeping_machine, pausing_process, wrong_inequality, interrupted]
+
+
+# --- helpers --------------------------------------------------------------------------------------
+
+
+def disk_of(patient):
+    shim = disk.Shim(patient.test.options.shim, patient)
+    patient.environment["DISK_SHIM_FOLDER"] = os.path.realpath(patient.folder)
+    return shim
+
+
+def certificates_of(patient):
+    authority = Authority(patient.test.binary, os.path.join(patient.folder, "keys"))
+    return authority, authority.node(1)
+
+
+def use(patient, pair, authority):
+    patient.flags.update({"--tls-cert": pair[0], "--tls-key": pair[1], "--tls-ca": authority})
+
+
+class Test:
+    def __init__(self, options, cluster):
+        self.options = options
+        self.binary = options.binary
+        self.folder = cluster.folder
+        self.servers = ",".join(f"127.0.0.1:{node.port}" for node in cluster.nodes)
+        self.stopped = None  # the data directory of a node that has ended
+
+    def plant(self, planted):
+        patient = Patient(self, planted.__name__)
+        wanted = planted(patient)
+        expect(patient.see(), *wanted)
+
+
+def healthy(test, cluster):
+    """A node that is to be, alone; and each of a group that serves, with its own flags."""
+    patient = Patient(test, "healthy")
+    patient.more = PATIENT_FLAGS
+    findings = patient.see()
+    check(not [one for one in findings if one["level"] == ERROR], f"a healthy setup has errors: {findings}")
+    check(os.listdir(patient.data_dir) == [], "it left a file")
+    strict = [*patient.words()[:-1], "--strict"]
+    ran = subprocess.run(strict, capture_output=True, text=True, check=False, timeout=SECONDS)
+    warned = " warnings;" in ran.stdout and " 0 warnings;" not in ran.stdout
+    check(ran.returncode == int(warned), f"--strict: status {ran.returncode}: {ran.stdout}")
+    for node in cluster.nodes:
+        before = sorted(os.listdir(node.data_dir))
+        patient = Patient(test, f"serving{node.id}")
+        words = node.command()[2:]
+        patient.flags = dict(zip(words[::2], words[1::2]))
+        patient.more = [*PATIENT_FLAGS, "--servers", test.servers]
+        findings = patient.see()
+        check(not [one for one in findings if one["level"] == ERROR], f"{node} serves, and has errors: {findings}")
+        expect(findings, "ok", "data-dir", f"process {node.process.pid} serves from it", "")
+        expect(findings, "ok", "clock-drift", "", "")
+        check(sorted(os.listdir(node.data_dir)) == before, f"{node}: another file is in its directory")
+
+
+def run(options):
+    with Cluster(options.binary, keep=options.keep) as cluster:
+        cluster.start()
+        test = Test(options, cluster)
+        subprocess.run([options.binary, "settings", "set", *PATIENT, "--servers", test.servers], check=True,
+                       stdout=subprocess.DEVNULL)
+        # A directory to copy: of a group of one.
+        alone = cluster.make_node(1, "alone", peers=f"1=127.0.0.1:{free_port()}")
+        cluster.extra.append(alone)
+        alone.start()
+        cluster.wait_leader(among=[alone])
+        alone.terminate()
+        test.stopped = alone.data_dir
+        healthy(test, cluster)
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+            tasks = [pool.submit(test.plant, planted) for planted in FAULTS]
+            tasks += [pool.submit(live, Patient(test, live.__name__)) for live in LIVE]
+            for task in tasks:
+                task.result()
+        check(cluster.wait_leader() is not None, "the group has a leader")
+    print(f"{len(FAULTS) + len(LIVE)} faults were found, each with its cure")
+
+
+if __name__ == "__main__":
+    main(__doc__, run, arguments)
