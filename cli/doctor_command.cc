@@ -35,15 +35,15 @@ Example:
 
 using FindingsJson = nlohmann::ordered_json;
 
-struct Counts {
+struct FindingCounts {
   std::size_t errors = 0;
   std::size_t warnings = 0;
   std::size_t skipped = 0;
   std::size_t fine = 0;
 };
 
-Counts count(const doctor::Findings& findings) {
-  Counts counts;
+FindingCounts counts_of(const doctor::Findings& findings) {
+  FindingCounts counts;
   for (const doctor::Finding& one : findings) {
     switch (one.level) {
       case doctor::Level::ok: ++counts.fine; break;
@@ -65,7 +65,7 @@ server::Paint paint_of(doctor::Level level) {
   return server::Paint::plain;
 }
 
-void print_lines(const doctor::Findings& findings, const Counts& counts) {
+void print_findings(const doctor::Findings& findings, const FindingCounts& counts) {
   const bool color = server::use_color(server::Color::automatic, STDOUT_FILENO);
   for (const doctor::Finding& one : findings) {
     const std::string level = fmt::format("{:<8}", doctor::level_name(one.level));
@@ -78,7 +78,7 @@ void print_lines(const doctor::Findings& findings, const Counts& counts) {
                            counts.errors, counts.warnings, counts.fine, counts.skipped);
 }
 
-void print_json(const doctor::Findings& findings, const Counts& counts) {
+void print_findings_json(const doctor::Findings& findings, const FindingCounts& counts) {
   FindingsJson list = FindingsJson::array();
   for (const doctor::Finding& one : findings) {
     list.push_back({{"check", one.check},
@@ -98,8 +98,8 @@ int run_doctor(const DoctorOptions& options) {
   if (!wanted) return misused("doctor", wanted.error().message);
   const doctor::Facts facts = doctor::gather(settings.value(), wanted.value());
   const doctor::Findings findings = doctor::judge(settings.value(), facts);
-  const Counts counts = count(findings);
-  options.json ? print_json(findings, counts) : print_lines(findings, counts);
+  const FindingCounts counts = counts_of(findings);
+  options.json ? print_findings_json(findings, counts) : print_findings(findings, counts);
   const bool sick = counts.errors > 0 || (options.strict && counts.warnings > 0);
   return sick ? kNo : 0;
 }

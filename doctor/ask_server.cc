@@ -19,6 +19,10 @@ using Timeout = client::RespClient::Timeout;
 
 constexpr Timeout kAnswer{2000};
 constexpr std::chrono::milliseconds kSamplePause{20};
+/// With more, every second one goes, and those to come are taken half as often.
+constexpr std::size_t kSamplesMax = 10'000;
+/// A clock of centuries: sums of such fit.
+constexpr std::int64_t kClockMax = std::int64_t{1} << 61U;
 
 std::string text_of(const Json& object, const char* key) {
   const auto found = object.find(key);
@@ -85,10 +89,20 @@ Result<ClockSample> sample_clock(client::RespClient& client, std::string& machin
   if (items.size() < 6 || items[1].kind != Kind::integer || items[3].kind != Kind::integer) {
     return Error{ErrorCode::malformed, "this is no answer to LEASEHOLD CLOCK"};
   }
+  for (const std::size_t at : {1, 3}) {
+    if (items[at].integer >= 0 && items[at].integer <= kClockMax) continue;
+    return Error{ErrorCode::malformed, "no clock shows what LEASEHOLD CLOCK answered"};
+  }
   sample.holder = lease::Duration(items[1].integer);
   sample.promise = lease::Duration(items[3].integer);
   machine = items[5].text;
   return sample;
+}
+
+void thin(std::vector<ClockSample>& samples) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < samples.size(); i += 2) samples[kept++] = samples[i];
+  samples.resize(kept);
 }
 
 }  // namespace
@@ -117,11 +131,16 @@ void measure_clock(ServerFacts& server, const client::Access& access,
                    const std::function<bool()>& stop) {
   if (!server.problem.empty()) return;
   auto client = client::RespClient::connect(server.server, kAnswer, access);
+  std::chrono::milliseconds pause = kSamplePause;
   while (client && !stop()) {
     const auto sample = sample_clock(client.value(), server.machine);
     if (sample) {
       server.samples.push_back(sample.value());
-      std::this_thread::sleep_for(kSamplePause);
+      if (server.samples.size() >= kSamplesMax) {
+        thin(server.samples);
+        pause *= 2;
+      }
+      std::this_thread::sleep_for(pause);
       continue;
     }
     server.clock_problem = sample.error().message;

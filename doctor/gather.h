@@ -40,8 +40,7 @@ SecurityFacts look_at_security(const server::ServeSettings& settings);
 /// Who it is, and the numbers that it follows; no samples.
 ServerFacts ask_server(const std::string& server, const client::Access& access);
 
-/// Appends blocks to a scratch file in `folder`, syncs each, and removes the file; until `stop`, or
-/// until it has enough.
+/// Appends blocks to a scratch file in `folder`, syncs each, and removes the file, until `stop`.
 SyncFacts measure_syncs(const std::string& folder, const std::function<bool()>& stop);
 PauseFacts measure_pauses(const std::function<bool()>& stop);
 /// Adds samples of its clocks until `stop`.

@@ -21,10 +21,10 @@ constexpr lease::Duration kFastestDevice = microseconds(10);
 /// Less than a turn of the fastest rotating disk.
 constexpr lease::Duration kFastestTurn = milliseconds(1);
 constexpr lease::Duration kSlowSync = milliseconds(20);
-constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20U;
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20U;
 /// Two segments of the log, and what the store writes meanwhile.
-constexpr std::uint64_t kFreeLeast = 128 * kMebibyte;
-constexpr std::uint64_t kStoreSpare = 256 * kMebibyte;
+constexpr std::uint64_t kFreeLeast = 128 * kMiB;
+constexpr std::uint64_t kStoreSpare = 256 * kMiB;
 
 constexpr std::array<std::string_view, 7> kGoodKinds = {"ext4", "ext3", "xfs",     "btrfs",
                                                         "f2fs", "zfs",  "bcachefs"};

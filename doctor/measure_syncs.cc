@@ -25,9 +25,11 @@ constexpr const char* kScratchName = ".leasehold-doctor";
 constexpr std::size_t kBlockBytes = 4096;
 /// The file's space is there before the first sync, as it is in the log.
 constexpr std::size_t kScratchBytes = std::size_t{4} << 20U;
-constexpr std::size_t kSyncsMax = 2000;
+/// So many come soon after each other, for a short look; then rare slow ones are waited for.
+constexpr std::size_t kQuickSyncs = 1000;
+constexpr std::chrono::milliseconds kLongestRest{50};
 /// Syncs do not fill the disk's queue for a node that runs beside.
-constexpr double kShare = 0.25;
+constexpr int kRestPerSync = 3;
 
 Error failure(const std::string& path, const char* verb) {
   const int number = errno;
@@ -87,7 +89,7 @@ SyncFacts measure_syncs(const std::string& folder, const std::function<bool()>& 
   }
   std::vector<lease::Duration> times;
   const std::string block(kBlockBytes, 'x');
-  while (times.size() < kSyncsMax && !stop()) {
+  while (!stop()) {
     const auto offset = static_cast<off_t>(times.size() * kBlockBytes % kScratchBytes);
     const bool written = ::pwrite(file.get(), block.data(), block.size(), offset) ==
                          static_cast<ssize_t>(block.size());
@@ -97,9 +99,9 @@ SyncFacts measure_syncs(const std::string& folder, const std::function<bool()>& 
       break;
     }
     times.emplace_back(Clock::now() - begun);
-    const auto rest = std::chrono::duration<double, std::nano>(times.back()) * (1 / kShare - 1);
-    std::this_thread::sleep_for(
-        std::min<std::chrono::duration<double, std::nano>>(rest, std::chrono::milliseconds(50)));
+    lease::Duration rest = std::min<lease::Duration>(times.back() * kRestPerSync, kLongestRest);
+    if (times.size() > kQuickSyncs) rest = kLongestRest;
+    std::this_thread::sleep_for(rest);
   }
   if (times.empty()) return facts;
   std::sort(times.begin(), times.end());

@@ -25,6 +25,8 @@ ERROR, WARNING = "error", "warning"
 # Everything takes longer on a busy machine: then no healthy number is an error.
 PATIENT = ["lease=10s", "heartbeat=500ms", "max-round-trip=2s", "election-timeout=10m"]
 PATIENT_FLAGS = [word for pair in PATIENT for word in ("--" + pair).split("=")]
+# What a busy machine alone can make an error, where a lease is short.
+BUSY = ("pauses", "disk-sync", "timing")
 # As many as have a processor now and then.
 AT_ONCE = 4
 SECONDS = 60
@@ -83,7 +85,8 @@ class Patient:
             if not os.path.lexists(os.path.join(root, path)):
                 os.symlink("/" + path, os.path.join(root, path))
         flags = [word for pair in self.flags.items() for word in pair]
-        return [*self.before, self.test.binary, "doctor", *flags, *self.more, "--root", root, "--seconds", "1", "--json"]
+        return [*self.before, self.test.binary, "doctor", *flags, "--root", root, "--seconds", "1", *self.more,
+                "--json"]
 
     def begin(self):
         return subprocess.Popen(self.words(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -115,7 +118,7 @@ def expect(findings, level, name, found, cure):
                 f"{[one for one in findings if one['level'] in (ERROR, WARNING)]}")
 
 
-# --- what is planted: each returns level, check, a part of what is found, a part of the cure ------
+# --- what is planted: each returns level, check, a part of what is found, a part of the cure ---
 
 FAULTS = []
 
@@ -460,7 +463,92 @@ def interrupted(patient):
     check(os.listdir(patient.data_dir) == [], "the scratch file stayed")
 
 
-LIVE = [drifting_clock, sleeping_machine, pausing_process, wrong_inequality, interrupted]
+def nonsense(patient):
+    """A server that answers nonsense is a finding, whatever it says."""
+    clock = b"*6\r\n$9\r\nholder_ns\r\n:%d\r\n$10\r\npromise_ns\r\n:%d\r\n$7\r\nmachine\r\n$1\r\nm\r\n"
+    servers = []
+    for replies in ({"LEASEHOLD STATUS": b"$2\r\n[]\r\n"},
+                    {"LEASEHOLD STATUS": b"-ERR no\r\n"},
+                    {"LEASEHOLD STATUS": bulk({"id": -1, "version": [], "state": 7, "groups": {"node": "x"}})},
+                    {"LEASEHOLD SETTINGS": bulk({**SETTINGS, "lease": "-1s"})},
+                    {"LEASEHOLD CLOCK": clock % (-1, 2**63 - 1)},
+                    {"LEASEHOLD CLOCK": clock % (5, 5)},
+                    {"LEASEHOLD CLOCK": b"*2\r\n$1\r\na\r\n:7\r\n"},
+                    {"LEASEHOLD CLOCK": b""}):
+        server = WrongServer()
+        server.replies = {"LEASEHOLD STATUS": bulk(STATUS), "LEASEHOLD SETTINGS": bulk(SETTINGS), **replies}
+        servers.append(server)
+    patient.more = ["--servers", ",".join(f"127.0.0.1:{server.port}" for server in servers)]
+    findings = patient.see()
+    expect(findings, ERROR, "servers", "this is no answer to LEASEHOLD STATUS", "")
+    expect(findings, "skipped", "clock-drift", "no clock shows what LEASEHOLD CLOCK answered", "")
+    # A clock that stands still.
+    expect(findings, ERROR, "clock-drift", "1000000 ppm slower", "lease-reads=off")
+
+
+def protected(patient):
+    """A node that runs with certificates and takes clients by TLS has no error."""
+    authority, pair = certificates_of(patient)
+    use(patient, pair, authority.path("ca.pem"))
+    words = [word for flag in patient.flags.items() for word in flag]
+    with open(patient.log_path, "wb") as log:
+        node = subprocess.Popen([patient.test.binary, "serve", *words], stdout=log, stderr=log)
+    try:
+        wait_for("the node", 20, lambda: "holds the lease" in read(patient.log_path))
+        patient.more = ["--servers", patient.flags["--listen"]]
+        findings = patient.see()
+        expect(findings, "ok", "clock-drift", "runs", "")
+        expect(findings, "ok", "certificates", "is this node's", "")
+        expect(findings, "ok", "data-dir", f"process {node.pid} serves from it", "")
+        bad = [one for one in findings if one["level"] == ERROR and one["check"] not in BUSY]
+        check(not bad, f"it serves by TLS, and has errors: {bad}")
+    finally:
+        node.terminate()
+        node.wait(20)
+
+
+def many_groups(patient):
+    patient.flags["--groups"] = "3"
+    words = [word for flag in patient.flags.items() for word in flag]
+    with open(patient.log_path, "wb") as log:
+        node = subprocess.Popen([patient.test.binary, "serve", *words], stdout=log, stderr=log)
+    try:
+        wait_for("the node", 20, lambda: "holds the lease" in read(patient.log_path))
+        patient.more = ["--servers", patient.flags["--listen"]]
+        findings = patient.see()
+        expect(findings, "ok", "data-dir", "holds the log of this node", "")
+        bad = [one for one in findings if one["level"] == ERROR and one["check"] not in BUSY]
+        check(not bad, f"it serves three groups, and has errors: {bad}")
+    finally:
+        node.terminate()
+        node.wait(20)
+
+
+def advice(patient):
+    """Its numbers are those that serve and a group take."""
+    words = patient.words()
+    words[words.index("doctor")] = "advise"
+    words += ["--servers", patient.test.servers]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=SECONDS)
+    check(done.returncode == 0, f"advise: status {done.returncode}: {done.stderr}")
+    numbers = {one["name"]: one["value"] for one in json.loads(done.stdout)}
+    check(set(numbers) == {"lease", "heartbeat", "max-clock-drift", "max-round-trip", "margin", "election-timeout"},
+          f"advise: {numbers}")
+    pairs = [f"{name}={value}" for name, value in numbers.items()]
+    checked = subprocess.run([patient.test.binary, "settings", "check", *pairs], capture_output=True, text=True,
+                             check=False)
+    check(checked.returncode == 0, f"advise: {checked.stderr}")
+    words.remove("--json")
+    text = subprocess.run(words, capture_output=True, text=True, check=True, timeout=SECONDS).stdout
+    check("leasehold settings set lease=" in text and "--election-timeout" in text, f"advise: {text}")
+
+
+def read(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+LIVE = [nonsense, protected, many_groups, advice, drifting_clock, sleeping_machine, pausing_process, wrong_inequality, interrupted]
 
 
 # --- helpers --------------------------------------------------------------------------------------
