@@ -7,6 +7,7 @@
 #include <leasehold/lease/instant.h>
 #include <leasehold/server/settings.h>
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>

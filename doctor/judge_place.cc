@@ -1,6 +1,7 @@
 // Where this node lives: its directory and its addresses.
 #include <leasehold/doctor/judge.h>
 #include <leasehold/doctor/make_finding.h>
+#include <leasehold/net/handshake.h>
 
 #include <fmt/format.h>
 
@@ -10,12 +11,17 @@
 namespace leasehold::doctor {
 namespace {
 
-/// The node that these settings are of runs: it has the directory, and its port.
+/// The node that these settings are of runs: it has its port, and the directory. Its lock is not
+/// seen from another container; then it may tell its directory itself.
 bool runs(const Facts& facts) {
+  const std::string own = facts.folder.uuid ? net::uuid_text(*facts.folder.uuid) : "";
+  const bool answers =
+      std::any_of(facts.servers.begin(), facts.servers.end(),
+                  [&own](const ServerFacts& one) { return !own.empty() && one.uuid == own; });
   const bool taken =
       std::any_of(facts.addresses.begin(), facts.addresses.end(),
                   [](const AddressFacts& one) { return one.own && one.reach == Reach::taken; });
-  return taken && facts.folder.locked_by != 0;
+  return taken && (answers || facts.folder.locked_by != 0);
 }
 
 Finding judge_mark_error(const Error& error) {

@@ -79,6 +79,9 @@ TEST_F(DoctorPlaces, RightsToTheDirectoryAreJudged) {
 TEST_F(DoctorPlaces, APortThatIsTakenIsAnErrorUnlessThisNodeRuns) {
   own().reach = Reach::taken;
   expect("error ports: --listen 127.0.0.1:7201 is taken", "ss -ltnp 'sport = :7201'");
+  facts_.folder.uuid = raft::Uuid{1, 2};
+  add_server(1).uuid = "00000000000000010000000000000002";
+  EXPECT_EQ(wrong_things(), "");
 }
 
 TEST_F(DoctorPlaces, AnAddressThatCannotBeBoundIsAnError) {

@@ -548,7 +548,8 @@ def read(path):
         return file.read()
 
 
-LIVE = [nonsense, protected, many_groups, advice, drifting_clock, sleeping_machine, pausing_process, wrong_inequality, interrupted]
+LIVE = [nonsense, protected, many_groups, advice, drifting_clock, sleeping_machine, pausing_process,
+        wrong_inequality, interrupted]
 
 
 # --- helpers --------------------------------------------------------------------------------------
