@@ -74,8 +74,12 @@ void print_findings(const doctor::Findings& findings, const FindingCounts& count
     if (!one.cure.empty()) std::cout << ". To do: " << one.cure;
     std::cout << "\n";
   }
-  std::cout << fmt::format("{} errors, {} warnings; {} checks found nothing, {} were skipped\n",
-                           counts.errors, counts.warnings, counts.fine, counts.skipped);
+  const auto counted = [](std::size_t number, const char* what) {
+    return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+  };
+  std::cout << fmt::format("{}, {}; {} found nothing, {} could not be looked at\n",
+                           counted(counts.errors, "error"), counted(counts.warnings, "warning"),
+                           counted(counts.fine, "check"), counts.skipped);
 }
 
 void print_findings_json(const doctor::Findings& findings, const FindingCounts& counts) {
