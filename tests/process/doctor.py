@@ -6,6 +6,7 @@ What the kernel shows is planted as files (--root); slow, lying and full disks a
 those of the shims; the rest is real: ports, locks, directories, certificates, limits, pauses, other nodes."""
 
 import concurrent.futures
+import contextlib
 import fcntl
 import json
 import os
@@ -17,6 +18,7 @@ import time
 
 import disk
 import machine_clock
+import resp
 from authority import Authority
 from cluster import Cluster, built, check, free_port, main, wait_for
 from wrong_answers import SETTINGS, STATUS, WrongServer, bulk
@@ -51,8 +53,8 @@ LINKS = ["proc/locks", "proc/self/limits"]
 
 
 def arguments(parser):
-    parser.add_argument("--shim", required=True, type=built, help="disk_shim.so")
-    parser.add_argument("--clock-shim", required=True, type=built, help="clock_shim.so")
+    parser.add_argument("--shim", type=built, help="disk_shim.so; without it no faults of disks")
+    parser.add_argument("--clock-shim", type=built, help="clock_shim.so; without it no faults of clocks")
 
 
 class Patient:
@@ -120,7 +122,7 @@ def expect(findings, level, name, found, cure):
 
 # --- what is planted: each returns level, check, a part of what is found, a part of the cure ---
 
-FAULTS = []
+FAULTS, DISK_FAULTS = [], []
 
 
 def fault(function):
@@ -128,25 +130,30 @@ def fault(function):
     return function
 
 
-@fault
+def disk_fault(function):
+    DISK_FAULTS.append(function)
+    return function
+
+
+@disk_fault
 def slow_disk(patient):
     disk_of(patient).stall(0.4, count=10000)
     return ERROR, "disk-sync", "gives its leadership up", "--election-timeout 2s"
 
 
-@fault
+@disk_fault
 def lying_disk(patient):
     disk_of(patient).set(skip_syncs=1)
     return ERROR, "disk-sync", "no device answers so fast", "put --data-dir elsewhere"
 
 
-@fault
+@disk_fault
 def failing_disk(patient):
     disk_of(patient).fail_sync(3)
     return ERROR, "disk-sync", "Input/output error", "dmesg"
 
 
-@fault
+@disk_fault
 def full_disk(patient):
     disk_of(patient).set(full=1)
     return ERROR, "disk-space", "No space left", "free some space"
@@ -486,42 +493,55 @@ def nonsense(patient):
     expect(findings, ERROR, "clock-drift", "1000000 ppm slower", "lease-reads=off")
 
 
-def protected(patient):
-    """A node that runs with certificates and takes clients by TLS has no error."""
-    authority, pair = certificates_of(patient)
-    use(patient, pair, authority.path("ca.pem"))
+@contextlib.contextmanager
+def serving(patient):
+    """A node with the flags of `patient`, which doctor then has, too."""
     words = [word for flag in patient.flags.items() for word in flag]
     with open(patient.log_path, "wb") as log:
         node = subprocess.Popen([patient.test.binary, "serve", *words], stdout=log, stderr=log)
     try:
         wait_for("the node", 20, lambda: "holds the lease" in read(patient.log_path))
         patient.more = ["--servers", patient.flags["--listen"]]
-        findings = patient.see()
-        expect(findings, "ok", "clock-drift", "runs", "")
-        expect(findings, "ok", "certificates", "is this node's", "")
-        expect(findings, "ok", "data-dir", f"process {node.pid} serves from it", "")
-        bad = [one for one in findings if one["level"] == ERROR and one["check"] not in BUSY]
-        check(not bad, f"it serves by TLS, and has errors: {bad}")
+        yield node
     finally:
         node.terminate()
         node.wait(20)
+
+
+def expect_healthy(findings, node):
+    expect(findings, "ok", "data-dir", "holds the log of this node", "")
+    expect(findings, "ok", "data-dir", f"process {node.pid} serves from it", "")
+    expect(findings, "ok", "clock-drift", "runs", "")
+    bad = [one for one in findings if one["level"] == ERROR and one["check"] not in BUSY]
+    check(not bad, f"it serves, and has errors: {bad}")
+
+
+def protected(patient):
+    """A node with certificates, whose clients use TLS."""
+    authority, pair = certificates_of(patient)
+    use(patient, pair, authority.path("ca.pem"))
+    with serving(patient) as node:
+        findings = patient.see()
+        expect_healthy(findings, node)
+        expect(findings, "ok", "certificates", "is this node's", "")
 
 
 def many_groups(patient):
     patient.flags["--groups"] = "3"
-    words = [word for flag in patient.flags.items() for word in flag]
-    with open(patient.log_path, "wb") as log:
-        node = subprocess.Popen([patient.test.binary, "serve", *words], stdout=log, stderr=log)
-    try:
-        wait_for("the node", 20, lambda: "holds the lease" in read(patient.log_path))
-        patient.more = ["--servers", patient.flags["--listen"]]
-        findings = patient.see()
-        expect(findings, "ok", "data-dir", "holds the log of this node", "")
-        bad = [one for one in findings if one["level"] == ERROR and one["check"] not in BUSY]
-        check(not bad, f"it serves three groups, and has errors: {bad}")
-    finally:
-        node.terminate()
-        node.wait(20)
+    with serving(patient) as node:
+        expect_healthy(patient.see(), node)
+
+
+def users(patient):
+    """Who may not ask a node is told so; a user with the rights has no error."""
+    with serving(patient) as node:
+        with resp.Client(int(patient.flags["--listen"].rsplit(":", 1)[1]), 5) as client:
+            client.call("ACL", "SETUSER", "ops", "on", ">secret", "+leasehold", "+hello", "+auth")
+            client.call("ACL", "SETUSER", "default", "off")
+        expect(patient.see(), ERROR, "servers", "NOAUTH", "--user")
+        patient.more += ["--user", "ops"]
+        patient.environment["LEASEHOLD_PASSWORD"] = "secret"
+        expect_healthy(patient.see(), node)
 
 
 def advice(patient):
@@ -548,8 +568,8 @@ def read(path):
         return file.read()
 
 
-LIVE = [nonsense, protected, many_groups, advice, drifting_clock, sleeping_machine, pausing_process,
-        wrong_inequality, interrupted]
+LIVE = [nonsense, protected, many_groups, users, advice, pausing_process, wrong_inequality, interrupted]
+CLOCK_LIVE = [drifting_clock, sleeping_machine]
 
 
 # --- helpers --------------------------------------------------------------------------------------
@@ -612,6 +632,8 @@ def healthy(test, cluster):
 
 
 def run(options):
+    faults = FAULTS + (DISK_FAULTS if options.shim else [])
+    lives = LIVE + (CLOCK_LIVE if options.clock_shim else [])
     with Cluster(options.binary, keep=options.keep) as cluster:
         cluster.start()
         test = Test(options, cluster)
@@ -626,12 +648,12 @@ def run(options):
         test.stopped = alone.data_dir
         healthy(test, cluster)
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-            tasks = [pool.submit(test.plant, planted) for planted in FAULTS]
-            tasks += [pool.submit(live, Patient(test, live.__name__)) for live in LIVE]
+            tasks = [pool.submit(test.plant, planted) for planted in faults]
+            tasks += [pool.submit(live, Patient(test, live.__name__)) for live in lives]
             for task in tasks:
                 task.result()
         check(cluster.wait_leader() is not None, "the group has a leader")
-    print(f"{len(FAULTS) + len(LIVE)} faults were found, each with its cure")
+    print(f"{len(faults)} planted faults were found, each with its cure; {len(lives)} scenes")
 
 
 if __name__ == "__main__":
