@@ -43,16 +43,13 @@ void look_at_marker(const std::string& wish, ClockFacts& facts) {
   node::MachineMarker::Options options;
   options.vm_clock = wish.empty() ? node::MachineMarker::kVmClock : wish;
   options.vm_clock_required = true;
-  if (const auto marker = node::MachineMarker::open(options)) {
-    facts.watched = marker.value()->watched();
-    return;
-  } else {
+  auto marker = node::MachineMarker::open(options);
+  if (!marker) {
     facts.vm_clock_problem = marker.error().message;
+    options.vm_clock.clear();
+    marker = node::MachineMarker::open(options);
   }
-  options.vm_clock.clear();
-  if (const auto marker = node::MachineMarker::open(options)) {
-    facts.watched = marker.value()->watched();
-  }
+  if (marker) facts.watched = marker.value()->watched();
 }
 
 /// Steal time between two looks, as a share.
