@@ -89,7 +89,7 @@ Result<ClockSample> sample_clock(client::RespClient& client, std::string& machin
   if (items.size() < 6 || items[1].kind != Kind::integer || items[3].kind != Kind::integer) {
     return Error{ErrorCode::malformed, "this is no answer to LEASEHOLD CLOCK"};
   }
-  for (const std::size_t at : {1, 3}) {
+  for (const std::size_t at : {std::size_t{1}, std::size_t{3}}) {
     if (items[at].integer >= 0 && items[at].integer <= kClockMax) continue;
     return Error{ErrorCode::malformed, "no clock shows what LEASEHOLD CLOCK answered"};
   }

@@ -46,7 +46,7 @@ class DoctorTest : public ::testing::Test {
     own.own = true;
     own.loopback = true;
     facts_.addresses.push_back(own);
-    for (const std::uint64_t id : {2, 3}) add_server(id);
+    for (const std::uint64_t id : {2U, 3U}) add_server(id);
     facts_.own_machine = "here";
     facts_.own_version = "9.9";
     facts_.measured = std::chrono::seconds(10);
