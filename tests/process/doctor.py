@@ -533,7 +533,7 @@ def many_groups(patient):
 
 
 def users(patient):
-    """Who may not ask a node is told so; a user with the rights has no error."""
+    """Without the rights to ask a node that is the finding; a user who has them sees no error."""
     with serving(patient) as node:
         with resp.Client(int(patient.flags["--listen"].rsplit(":", 1)[1]), 5) as client:
             client.call("ACL", "SETUSER", "ops", "on", ">secret", "+leasehold", "+hello", "+auth")
