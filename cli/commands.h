@@ -7,10 +7,12 @@
 namespace leasehold::cli {
 
 // Each returns an exit status of kExitStatuses (manual.h).
+Run add_advise(Flags& flags);
 Run add_backup(Flags& flags);
 Run add_cert(Flags& flags);
 Run add_del(Flags& flags);
 Run add_demo(Flags& flags);
+Run add_doctor(Flags& flags);
 Run add_elect(Flags& flags);
 Run add_get(Flags& flags);
 Run add_lease(Flags& flags);

@@ -60,6 +60,11 @@ void add_commands(Parser& parser) {
       {"restore", "Make the data directory of a new group's member from a backup", add_restore},
       {"rebuild", "Replace the state of a stopped node, which differs, by that of another member",
        add_rebuild},
+      {"doctor",
+       "Look for what is wrong with this machine, this configuration and the other nodes, and name "
+       "the cure",
+       add_doctor},
+      {"advise", "Measure, and propose the numbers of the lease with their reasons", add_advise},
       {"status", "Show one row for each node", add_status},
       {"get", "Read a value, linearizably", add_get},
       {"put", "Write a value", add_put},

@@ -24,23 +24,7 @@ The settings file has the same names without the dashes:
   lease = "1s"
 A flag beats the file. Any Redis client speaks to --listen: redis-cli -p 7201 set k v)";
 
-struct WantedServe {
-  std::string config;
-  server::SettingTexts texts;
-};
-
-Result<server::ServeSettings> read_settings(const WantedServe& wanted) {
-  server::SettingTexts texts;
-  if (!wanted.config.empty()) {
-    auto file = server::read_settings_file(wanted.config);
-    if (!file) return file.error();
-    texts = std::move(file).value();
-  }
-  for (const auto& [name, text] : wanted.texts) texts[name] = text;
-  return server::make_settings(texts);
-}
-
-int serve(const WantedServe& wanted) {
+int serve(const ServeFlags& wanted) {
   auto settings = read_settings(wanted);
   if (!settings) return misused("serve", settings.error().message);
   settings.value().read_again = [wanted] { return read_settings(wanted); };
@@ -58,12 +42,27 @@ void add_setting(Flags& flags, const server::SettingSpec& spec, server::SettingT
   });
 }
 
-Run add_serve(Flags& flags) {
-  const auto wanted = std::make_shared<WantedServe>();
-  flags.add({"--config", "FILE", "Settings file in TOML"}, wanted->config);
+void add_serve_settings(Flags& flags, ServeFlags& wanted) {
+  flags.add({"--config", "FILE", "Settings file in TOML"}, wanted.config);
   for (const server::SettingSpec& spec : server::setting_specs()) {
-    add_setting(flags, spec, wanted->texts);
+    add_setting(flags, spec, wanted.texts);
   }
+}
+
+Result<server::ServeSettings> read_settings(const ServeFlags& wanted) {
+  server::SettingTexts texts;
+  if (!wanted.config.empty()) {
+    auto file = server::read_settings_file(wanted.config);
+    if (!file) return file.error();
+    texts = std::move(file).value();
+  }
+  for (const auto& [name, text] : wanted.texts) texts[name] = text;
+  return server::make_settings(texts);
+}
+
+Run add_serve(Flags& flags) {
+  const auto wanted = std::make_shared<ServeFlags>();
+  add_serve_settings(flags, *wanted);
   flags.set_footer(kServeExamples);
   return [wanted] { return serve(*wanted); };
 }

@@ -108,25 +108,13 @@ std::optional<Json> read_settings(const Options& options, std::string& why) {
   return answer;
 }
 
-/// The settings of an answer of LEASEHOLD SETTINGS. Whatever a server may have said: a set that no
-/// group can have is an error.
+/// The settings of an answer of LEASEHOLD SETTINGS.
 Result<raft::GroupSettings> settings_of(const Json& answer) {
-  std::vector<server::SettingWord> words = server::settings_words({});
-  for (server::SettingWord& word : words) {
-    const auto said = answer.find(word.name);
-    if (said == answer.end() || !said->is_string()) {
-      return Error{ErrorCode::malformed,
-                   fmt::format("the leader's answer has no '{}' that this build can read: ask with "
-                               "the leader's build",
-                               word.name)};
-    }
-    word.value = said->get<std::string>();
-  }
-  const auto edit = server::parse_settings(words);
-  if (!edit) return edit.error();
-  const raft::GroupSettings settings = edit.value().applied_to({});
-  if (const auto valid = settings.timing.validate(); !valid) return valid.error();
-  return settings;
+  return server::settings_said([&answer](const std::string& name) -> std::optional<std::string> {
+    const auto said = answer.find(name);
+    if (said == answer.end() || !said->is_string()) return std::nullopt;
+    return said->get<std::string>();
+  });
 }
 
 int show(const Options& options) {

@@ -30,6 +30,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -155,6 +156,13 @@ Result<std::unique_ptr<node::MachineClock>> open_clock(const ServeSettings& sett
   spdlog::info("watched for stops of this machine that its clocks may not show: {}",
                marker.value()->watched());
   return std::make_unique<node::MachineClock>(std::move(marker).value());
+}
+
+/// Of all processes under this kernel, until the next boot; empty if it does not say.
+std::string machine_name() {
+  std::string name;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), name);
+  return name;
 }
 
 node::NodeOptions node_options(const ServeSettings& settings) {
@@ -323,6 +331,15 @@ Result<void> make_data_dir(const ServeSettings& settings) {
   return {};
 }
 
+/// What a session says of this node. `clock` outlives `state`'s use.
+void describe_node(ServerState& state, const node::MachineClock& clock) {
+  state.options.notice = [](const std::string& text) { spdlog::warn("{}", text); };
+  state.options.clocks = [&clock] { return clock.now(); };
+  state.options.machine = machine_name();
+  // A witness has no users.
+  state.users_known = state.options.witness;
+}
+
 Result<int> serve(const ServeSettings& settings) {
   if (const auto made = make_data_dir(settings); !made) return made.error();
   node::NodeOptions options = node_options(settings);
@@ -335,12 +352,10 @@ Result<int> serve(const ServeSettings& settings) {
   auto context = Credentials::load_for_clients(settings);
   if (!context) return context.error();
   ServerState state(settings.server, command_table(), std::move(context).value());
-  state.options.notice = [](const std::string& text) { spdlog::warn("{}", text); };
-  // A witness has no users.
-  state.users_known = state.options.witness;
   Failure failure;
   auto clock = open_clock(settings);
   if (!clock) return clock.error();
+  describe_node(state, *clock.value());
   storage::SyncTimes syncs(*clock.value());
   options.sync_times = &syncs;
   auto opened = Replicas::open(settings, options, *clock.value(), failure);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <leasehold/base/result.h>
+#include <leasehold/tls/context.h>
 #include <leasehold/tls/name.h>
 
 #include <cstdint>
@@ -53,6 +54,10 @@ Result<MadeFiles> make_certificate(const std::string& directory, const Certifica
 /// Puts the certificate in the file `certificate` on the list crl.pem.
 Result<void> revoke_certificate(const std::string& directory, const std::string& certificate);
 Result<CertificateFacts> read_certificate(const std::string& path);
+/// Whether those that trust `files.authority` would believe `files.certificate`, as far as its
+/// signatures and the list of revoked certificates decide that; its dates are not judged. Errors:
+/// invalid_argument (they would not, and why), io (a file).
+Result<void> check_chain(const CertificateFiles& files);
 /// A file with one group key (group_key.h).
 Result<void> make_group_key(const std::string& path, bool replace);
 

@@ -55,6 +55,7 @@ constexpr std::array kAboutTheNode = {
     Listed{"info", c::slow | c::dangerous},
     Listed{"leasehold", c::slow | c::leasehold},
     Listed{"leasehold|backup", kOperators | c::leasehold},
+    Listed{"leasehold|clock", c::fast | c::leasehold | c::dangerous},
     Listed{"leasehold|expect", c::fast | c::leasehold | c::transaction | c::read},
     Listed{"leasehold|explain", c::slow | c::leasehold},
     Listed{"leasehold|group", c::slow | c::leasehold | c::connection},

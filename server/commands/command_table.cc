@@ -230,6 +230,8 @@ constexpr CommandSpec kCommands[] = {
           "What Redis does not have: how reads are justified, and this node as JSON"),
     other("leasehold|backup", -3, Effect::after_writes, Group::leasehold, run_leasehold_backup,
           "Writes a snapshot of this node to a file of this name in its folder backups"),
+    other("leasehold|clock", 2, kNone, Group::leasehold, run_leasehold_clock,
+          "What the clocks of this node show now, and which machine's they are"),
     other("leasehold|expect", -2, Effect::after_reads, Group::leasehold, run_leasehold_expect,
           "EXEC does nothing unless each key was last written by its revision: key revision ...",
           InMulti::run),

@@ -131,6 +131,7 @@ void run_role(Session& session, const Arguments& args, std::string& out);
 
 // commands_leasehold.cc and commands_member.cc
 void run_leasehold_backup(Session& session, const Arguments& args, std::string& out);
+void run_leasehold_clock(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_explain(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_group(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_member(Session& session, const Arguments& args, std::string& out);

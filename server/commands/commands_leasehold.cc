@@ -154,6 +154,17 @@ void run_leasehold_reload(Session& session, const Arguments&, std::string& out) 
   });
 }
 
+void run_leasehold_clock(Session& session, const Arguments&, std::string& out) {
+  const ServerOptions& options = session.context().state.options;
+  if (!options.clocks) return session.refuse(out, "ERR this server tells no clocks");
+  const lease::Now now = options.clocks();
+  MapReply reply;
+  reply.add("holder_ns", now.holder.since_origin().count());
+  reply.add("promise_ns", now.promise.since_origin().count());
+  reply.add("machine", options.machine);
+  reply.finish(out, session.protocol);
+}
+
 void run_leasehold_host(Session& session, const Arguments& args, std::string& out) {
   const auto& add_host = session.context().state.options.add_host;
   if (!equals_ignoring_case(args[2], "add")) {

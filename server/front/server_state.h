@@ -78,6 +78,10 @@ struct ServerOptions {
   /// Of a node with many groups: the node knows another one from now on. Any thread; may write
   /// files. Empty: there are no others than the members.
   std::function<Result<void>(raft::NodeId node, const std::string& address)> add_host;
+  /// The clocks by which this node judges leases and promises. Any thread. Empty: it tells none.
+  std::function<lease::Now()> clocks;
+  /// Names the machine, as its kernel does until the next boot. Empty: not known.
+  std::string machine;
   /// Any thread.
   std::function<ReadCacheUse()> read_cache = [] { return ReadCacheUse(); };
   /// Of a node with many groups: somebody says which nodes have a replica of a group, from 1 on.

@@ -84,6 +84,26 @@ Result<raft::SettingsEdit> parse_settings(const std::vector<SettingWord>& words)
   return edit;
 }
 
+Result<raft::GroupSettings> settings_said(
+    const std::function<std::optional<std::string>(const std::string& name)>& said) {
+  std::vector<SettingWord> words = settings_words({});
+  for (SettingWord& word : words) {
+    auto value = said(word.name);
+    if (!value) {
+      return Error{ErrorCode::malformed,
+                   fmt::format("the leader's answer has no '{}' that this build can read: ask with "
+                               "the leader's build",
+                               word.name)};
+    }
+    word.value = std::move(*value);
+  }
+  const auto edit = parse_settings(words);
+  if (!edit) return edit.error();
+  const raft::GroupSettings settings = edit.value().applied_to({});
+  if (const auto valid = settings.timing.validate(); !valid) return valid.error();
+  return settings;
+}
+
 std::string usable_text(const lease::Timing& timing) {
   return fmt::format("U = D * (1 - rho) / (1 + rho) - sigma = {} * (1 - {}) / (1 + {}) - {} = {}",
                      format_duration(timing.lease), fraction(timing.max_clock_drift_ppm),

@@ -5,6 +5,8 @@
 #include <leasehold/raft/settings.h>
 
 #include <cstddef>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +26,11 @@ std::vector<SettingWord> settings_words(const raft::GroupSettings& settings);
 
 /// What is to be different. Errors: invalid_argument; the message says what is allowed.
 Result<raft::SettingsEdit> parse_settings(const std::vector<SettingWord>& words);
+
+/// The settings that a server tells: `said` gives what it says of a name. Whatever that is, a set
+/// that no group can have is an error. Errors: malformed (a name is missing), invalid_argument.
+Result<raft::GroupSettings> settings_said(
+    const std::function<std::optional<std::string>(const std::string& name)>& said);
 
 /// "U = D * (1 - rho) / (1 + rho) - sigma = 808.181 ms", with the numbers.
 std::string usable_text(const lease::Timing& timing);

@@ -1049,6 +1049,8 @@ ours("leasehold|read", """
     LEASEHOLD READ stale 1s MGET k
 """, r"\*1\r\n\$1\r\nv")
 ours("leasehold|read", "LEASEHOLD READ quorum SET k v", r"-ERR 'SET' is not a command that reads keys")
+ours("leasehold|clock", "LEASEHOLD CLOCK",
+     r"[*%]\d+\r\n\$9\r\nholder_ns\r\n:\d+\r\n\$10\r\npromise_ns\r\n:\d+\r\n\$7\r\nmachine\r\n\$\d+\r\n[-0-9a-f]*\r\n")
 ours("leasehold|explain", """
     LEASEHOLD READ quorum GET k
     LEASEHOLD EXPLAIN

@@ -21,6 +21,20 @@ TEST_F(SessionUsersTest, KeysInASlotAreCountedIfTheyMayBeRead) {
   EXPECT_EQ(send({"CLUSTER", "COUNTKEYSINSLOT", number}), ":1\r\n");
 }
 
+TEST_F(SessionUsersTest, TheClocksOfANodeAreThoseOfItsLeases) {
+  EXPECT_EQ(send({"LEASEHOLD", "CLOCK"}), "-ERR this server tells no clocks\r\n");
+  state_.options.clocks = [] {
+    return lease::Now{lease::HolderInstant(lease::Duration(70)),
+                      lease::PromiseInstant(lease::Duration(50))};
+  };
+  state_.options.machine = "m-1";
+  EXPECT_EQ(send({"LEASEHOLD", "CLOCK"}),
+            "*6\r\n$9\r\nholder_ns\r\n:70\r\n$10\r\npromise_ns\r\n:50\r\n$7\r\nmachine\r\n"
+            "$3\r\nm-1\r\n");
+  be({"+@all", "-@dangerous"});
+  EXPECT_THAT(send({"LEASEHOLD", "CLOCK"}), HasSubstr("-NOPERM"));
+}
+
 TEST_F(SessionUsersTest, SessionsOfOthersAreForOperators) {
   be({"+@all", "-@cluster-admin", "~*"});
   EXPECT_EQ(write({"LEASEHOLD", "SESSION", "OPEN"}), ":1\r\n");

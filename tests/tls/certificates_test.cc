@@ -129,6 +129,27 @@ TEST_F(CertificatesTest, AUserDoesNotServe) {
   EXPECT_EQ(read_certificate(file("client-ann.pem")).value().name, "leasehold://orders/user/ann");
 }
 
+TEST_F(CertificatesTest, AChainIsJudgedByItsAuthorityAndItsListAndNotByItsDates) {
+  ASSERT_TRUE(node(-1));
+  CertificateFiles files{file("node-1.pem"), "", file("ca.pem"), ""};
+  EXPECT_TRUE(check_chain(files));
+  files.revoked = file("crl.pem");
+  EXPECT_TRUE(check_chain(files));
+  ASSERT_TRUE(revoke_certificate(dir(), file("node-1.pem")));
+  EXPECT_NE(refusal(check_chain(files)).find("certificate revoked"), std::string::npos);
+
+  // Another authority of the same name.
+  ASSERT_TRUE(make_authority(folder_.path("other"), "orders", false));
+  const std::string other = folder_.path("other") + "/ca.pem";
+  EXPECT_NE(refusal(check_chain({files.certificate, "", other, ""})).find("does not follow from"),
+            std::string::npos);
+  EXPECT_NE(refusal(check_chain({file("none.pem"), "", other, ""})).find("none.pem"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal(check_chain({files.certificate, "", file("node-1-key.pem"), ""})).find("key.pem"),
+      std::string::npos);
+}
+
 TEST_F(CertificatesTest, AListEndsWhatItNames) {
   ASSERT_TRUE(node());
   ASSERT_TRUE(user());
