@@ -58,7 +58,7 @@ struct Visit {
   std::uint64_t seed = 1;
   std::uint64_t nodes = 3;  ///< 3, 5 or 7
   lease::Timing timing;
-  Duration delay = std::chrono::milliseconds(10);    ///< of a message: between 3/5 and 7/5 of it
+  Duration delay = std::chrono::milliseconds(15);    ///< of a message: between 3/5 and 7/5 of it
   Duration reads = std::chrono::milliseconds(50);    ///< between two reads at each leader; 0: none
   Duration writes = std::chrono::milliseconds(400);  ///< between two writes; 0: none
   std::vector<Step> steps;  ///< by time; at one instant in the order in which they were added
