@@ -192,7 +192,7 @@ void Clients::end(Ticket ticket, const char* failure, std::uint64_t value) {
   if (stale) told.why = "stale";
   sink_(told);
   if (!stale) return;
-  world_.fail("stale_read",
+  world_.fail(kStaleRead,
               fmt::format("node {} returned x = {} by {}, and a newer write had been answered "
                           "before the read began",
                           operation.node->id().value(), value, operation.basis));

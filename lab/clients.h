@@ -14,6 +14,9 @@
 
 namespace leasehold::lab {
 
+/// The oracle of Clients.
+inline constexpr const char* kStaleRead = "stale_read";
+
 /// They stand beside the machines and note true time. All use one register, and every write has a
 /// value of its own. A read by lease is served as a connection's thread serves it in production:
 /// copy the lease view, then read the clock, then the state machine; without a valid lease the

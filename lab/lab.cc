@@ -83,11 +83,6 @@ Lab::Lab(const Visit& visit)
 
 Lab::~Lab() = default;
 
-std::string Lab::violation() const {
-  if (!world_.violation) return "";
-  return fmt::format("{}: {}", world_.violation->oracle, world_.violation->story);
-}
-
 std::vector<story::Record> Lab::take_records() {
   return std::exchange(records_, {});
 }
@@ -152,9 +147,17 @@ void Lab::after_step() {
     const raft::Index durable = node->running().durable_index();
     if (std::exchange(known, durable) < durable) mark("durable", node->id(), durable, "");
   }
-  if (!world_.failed() || std::exchange(told_violation_, true)) return;
-  mark("violation", raft::kNobody, raft::Index(), world_.violation->story);
-  records_.back().why = world_.violation->oracle;
+  if (world_.failed()) tell_finding();
+}
+
+void Lab::tell_finding() {
+  const sim::Violation& found = *world_.violation;
+  if (told_.insert(found.oracle).second) {
+    mark("violation", raft::kNobody, raft::Index(), found.story);
+    records_.back().why = found.oracle;
+    if (violation_.empty()) violation_ = fmt::format("{}: {}", found.oracle, found.story);
+  }
+  if (sim::is_lease_oracle(found.oracle) || found.oracle == kStaleRead) world_.violation.reset();
 }
 
 // ---- Steps ----

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,9 @@ namespace leasehold::lab {
 /// Nothing global, no thread, no clock. The same visit gives the same trace hash under every
 /// compiler, in every browser, and in whatever portions its time is run.
 ///
-/// All oracles of the simulator look on. What they find ends the run: time goes on, and nothing
-/// happens any more. Within the bounds that the settings promise they find nothing.
+/// All oracles of the simulator look on. Within the bounds that the settings promise they find
+/// nothing. What they find about the lease is told once for each oracle, and the run goes on: a
+/// visitor sees what comes of it. Any other finding ends the run: only the time goes on.
 class Lab {
  public:
   /// Nothing has happened yet; the steps of `visit` will.
@@ -42,8 +44,8 @@ class Lab {
   const Visit& visit() const { return visit_; }
   /// Over everything that happened so far.
   std::uint64_t hash() const { return world_.trace.hash(); }
-  /// The oracle that found something, and what; empty if none did.
-  std::string violation() const;
+  /// The first finding of any oracle, behind the oracle's name; empty if there is none.
+  const std::string& violation() const { return violation_; }
   /// What happened since the last call, in order: docs/formats/trace.md, and three kinds of `mark`
   /// by their `what`: durable (the log of `node` is durable up to `index`), violation (`why` is the
   /// oracle, `text` its finding), and unused (a step found nothing to do).
@@ -52,6 +54,7 @@ class Lab {
  private:
   void run_queue(Duration end);
   void after_step();
+  void tell_finding();
   void carry_out(const Step& step);
   /// False: there was nothing to do.
   bool act(const Step& step);
@@ -75,7 +78,9 @@ class Lab {
   std::vector<raft::Index> durable_;
   /// By node: of its clocks, without a leap.
   std::vector<std::int64_t> rates_;
-  bool told_violation_ = false;
+  std::string violation_;
+  /// Oracles whose findings were told.
+  std::set<std::string> told_;
 };
 
 }  // namespace leasehold::lab

@@ -259,9 +259,11 @@ LeaseLab.Painter = class {
     this.eachWindow(node.leases, (window, until, edge) => {
       this.window(window.at, until, y, height, this.colours.lease);
       const left = edge.until - this.now;
+      // On the pale part, the colour for the solid one cannot be read.
+      const solid = this.x(this.now) - Math.max(0, this.x(window.at)) > 150 || left <= 0;
       const text = left > 0 && window.closed > this.now ?
         `lease of term ${window.term}: ${Math.round(left)} ms left` : `lease of term ${window.term}`;
-      this.label(text, window.at, until, y, height, this.colours["lease-ink"]);
+      this.label(text, window.at, until, y, height, this.colours[solid ? "lease-ink" : "ink"]);
     });
   }
 

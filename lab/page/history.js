@@ -28,7 +28,7 @@ LeaseLab.History = class {
     this.messages = [];
     this.cuts = [];
     this.told = [];        // what people read, in order
-    this.violation = null;
+    this.findings = [];
     this.waiting = new Map();  // messages under way, by link
     this.asked = new Map();    // operations without an answer, by number
   }
@@ -268,8 +268,8 @@ LeaseLab.History = class {
     if (record.what === "durable") node.durable.push({at, index: record.index});
     if (record.what === "unused") this.tell(at, node, `nothing to do for “${record.text}”`, 1);
     if (record.what === "violation") {
-      this.violation = {at, oracle: record.why, text: record.text};
-      this.tell(at, null, `VIOLATION ${record.why}: ${record.text}`, 3);
+      this.findings.push({at, oracle: record.why, text: record.text});
+      this.tell(at, null, `FOUND ${record.why.replace(/_/g, " ")}: ${record.text}`, 3);
     }
   }
 

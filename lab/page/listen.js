@@ -152,6 +152,6 @@ Object.assign(LeaseLab.App.prototype, {
 
 createLeaseLab().then((core) => {
   window.leaseLab = new LeaseLab.App(core);
-}, (error) => {
-  document.getElementById("words").textContent = `The core does not start in this browser: ${error}`;
+}).catch((error) => {
+  document.getElementById("words").textContent = `The lab does not start in this browser: ${error}`;
 });

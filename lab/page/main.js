@@ -164,12 +164,12 @@ LeaseLab.App = class {
   }
 
   show() {
+    this.describe();
+    if (this.playing) return this.paint();
+    // What follows at once after another call is drawn once.
     if (this.drawing) return;
     this.drawing = true;
-    // What follows at once after another call is drawn once.
-    const paint = () => { this.drawing = false; this.paint(); };
-    if (this.playing) paint(); else requestAnimationFrame(paint);
-    this.describe();
+    requestAnimationFrame(() => { this.drawing = false; this.paint(); });
   }
 
   paint() {
@@ -191,10 +191,11 @@ LeaseLab.App = class {
     history.nodes.forEach((node, place) => this.describeNode(node, place));
     this.describeEvents();
     const alarm = this.find("alarm");
-    const violation = history.violation && history.violation.at <= this.now ? history.violation : null;
-    alarm.hidden = !violation;
-    const text = violation ? `${violation.oracle.replace(/_/g, " ")}: ${violation.text}. ` +
-      "A clock was worse than ρ allows, or the code has a bug. The run ends here." : "";
+    const found = history.findings.filter((one) => one.at <= this.now);
+    alarm.hidden = found.length === 0;
+    const text = found.length ? found.map((one) =>
+      `${one.oracle.replace(/_/g, " ")} at ${one.at.toFixed(1)} ms: ${one.text}. `).join("") +
+      "A clock was worse than ρ allows, or the code has a bug." : "";
     if (alarm.textContent !== text) alarm.textContent = text;
   }
 
