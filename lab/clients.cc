@@ -193,9 +193,9 @@ void Clients::end(Ticket ticket, const char* failure, std::uint64_t value) {
   sink_(told);
   if (!stale) return;
   world_.fail(kStaleRead,
-              fmt::format("node {} returned x = {} by {}, and a newer write had been answered "
-                          "before the read began",
-                          operation.node->id().value(), value, operation.basis));
+              fmt::format("node {} returned x = {}, and a newer write had been answered before the "
+                          "read began",
+                          operation.node->id().value(), value));
 }
 
 void Clients::node_died(const sim::SimNode& node) {

@@ -13,6 +13,7 @@ Object.assign(LeaseLab.App.prototype, {
     press("wider", () => this.zoom(1 / 0.6));
     press("undo", () => this.undo());
     press("link", () => this.copyLink());
+    this.listenToTour();
     press("theme", () => this.changeTheme());
     this.find("scrub").addEventListener("input", (event) => {
       this.stop();

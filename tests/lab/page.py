@@ -205,6 +205,52 @@ def breaks_its_bounds(page):
     check(page.get("document.getElementById('alarm').hidden"), "before it happened, it is shown")
 
 
+# What each stop of the tour says, as it can be seen there.
+SEEN = [
+    "lab.leaderAt === 1 && lab.stopped(3) && !lab.lease(3) && lab.lease(1)",
+    "/candidate/.test(lab.role(3)) && !lab.promise(1) && !lab.promise(2) && !lab.lease(3)",
+    "lab.said('votes for node 3') === 2 && !lab.promise(1) && !lab.promise(2) && lab.role(3) === 'candidate'",
+    "lab.role(3) === 'leader' && !lab.lease(3) && !lab.promise(1) && !lab.promise(2)",
+    "lab.promise(1) && lab.promise(2) && lab.role(3) === 'leader' && !lab.lease(3)",
+    "lab.lease(3).edge.arrow && lab.lease(3).edge.began < lab.promise(1).window.at && "
+    "lab.lease(3).edge.until < lab.promise(1).edge.until && lab.lease(3).edge.until < lab.promise(2).edge.until",
+    "lab.lease(3).window.edges.length > 8",
+    "['off_thread', 'quorum', 'leader', 'log'].every((basis) => lab.bases.includes(basis))",
+    "lab.leaderAt === 1 && lab.gap > 1000",
+    "!lab.lease(3) && lab.promise(1) && lab.promise(2) && lab.role(3) === 'leader' && !lab.found.length",
+    "lab.leaderAt === 1 && lab.lease(1) && lab.gap < 150",
+    "lab.found.includes('stale_read') && lab.found.includes('two_leases') && lab.failures.includes('stale')",
+]
+SIGHT = """(() => {
+  const app = leaseLab, all = app.session.history, now = app.now, node = (id) => all.nodes[id - 1];
+  const reads = all.nodes.flatMap((one) => one.operations).filter((one) => one.kind === "read" && one.end <= now);
+  const ends = reads.filter((one) => !one.failure).map((one) => one.end).sort((a, b) => a - b);
+  const lab = {
+    leaderAt: (all.leaderAt(now) || {id: 0}).id, role: (id) => all.roleAt(node(id), now).role,
+    lease: (id) => all.windowAt(node(id).leases, now), promise: (id) => all.windowAt(node(id).promises, now),
+    stopped: (id) => all.stopAt(node(id), now), bases: reads.map((one) => one.basis),
+    said: (text) => all.told.filter((one) => one.at <= now && one.text === text).length,
+    gap: Math.max(0, ...ends.slice(1).map((end, place) => end - ends[place])),
+    found: all.findings.filter((one) => one.at <= now).map((one) => one.oracle),
+    failures: reads.map((one) => one.failure),
+  };
+  return Boolean(%s);
+})()"""
+
+
+def guides(page):
+    page.open("")
+    page.press("#tour")
+    check(page.get("LeaseLab.tour.length") == len(SEEN), "another number of stops")
+    for number, seen in enumerate(SEEN):
+        title = page.words("#tour-title")
+        check(title.startswith(f"{number + 1} of {len(SEEN)}: "), title)
+        check(page.words("#tour-text")[:40] in page.words("#news"), "the stop is not said")
+        check(page.browser.evaluate(SIGHT % seen), f"{title}: {seen}")
+        page.press("#tour-next")
+    check(page.get("document.getElementById('tour-card').hidden"), "the tour does not end")
+
+
 def on_a_phone(page):
     page.browser.size(390, 800, phone=True)
     for nodes in (3, 7):
@@ -223,7 +269,7 @@ def nothing_from_outside(page):
 
 
 SCENES = [loads, plays, leader_dies, ties_the_lease, by_keyboard, speaks, refuses, links_replay, breaks_its_bounds,
-          on_a_phone, nothing_from_outside]
+          guides, on_a_phone, nothing_from_outside]
 
 
 def main():
