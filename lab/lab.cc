@@ -50,6 +50,7 @@ sim::SimOptions options_for(std::vector<story::Record>& records) {
 
 std::vector<sim::SimNode*> pointers_to(const std::vector<std::unique_ptr<sim::SimNode>>& nodes) {
   std::vector<sim::SimNode*> all;
+  all.reserve(nodes.size());
   for (const std::unique_ptr<sim::SimNode>& node : nodes) all.push_back(node.get());
   return all;
 }

@@ -45,8 +45,8 @@ LeaseLab.Painter = class {
     this.pen.setTransform(scale, 0, 0, scale, 0, 0);
   }
 
-  /** `view`: {from, to} of the axis, `now`: the playhead, `selected`: a node. */
-  draw(history, view, now, selected, usable) {
+  /** `view`: {from, to} of the axis, `now`: the playhead, `selected`: a node, `steps`: the visitor's. */
+  draw(history, view, now, selected, usable, steps) {
     this.fit();
     this.view = view;
     this.now = now;
@@ -62,6 +62,7 @@ LeaseLab.Painter = class {
     this.drawMessages();
     for (const node of history.nodes) this.drawTie(node);
     for (const node of history.nodes) this.drawOperations(node);
+    this.drawSteps(steps);
     this.drawNow();
   }
 
@@ -303,9 +304,6 @@ LeaseLab.Painter = class {
       }
       pen.stroke();
       pen.restore();
-      pen.fillStyle = this.colours.ink;
-      pen.textAlign = "left";
-      if (right - left > 60) pen.fillText(stop.what, left + 4, y - 2);
     }
   }
 };

@@ -122,6 +122,38 @@ Object.assign(LeaseLab.Painter.prototype, {
     pen.fillText(shown, left + 4, below + 10);
   },
 
+  // ---- Steps of the visitor ----
+
+  /** A flag for each; `steps` are texts, "1500.kill.1". */
+  drawSteps(steps) {
+    const pen = this.pen;
+    let last = {node: 0, right: 0};
+    for (const step of steps) {
+      const [at, verb, node] = step.split(".");
+      const x = this.x(Number(at));
+      if (Number(at) > this.now || x < 0 || x > this.width) continue;
+      const top = this.top(Number(node)) + Math.min(14, this.lane * 0.12);
+      pen.strokeStyle = this.colours.ink;
+      pen.fillStyle = this.colours.ink;
+      pen.lineWidth = 1.5;
+      pen.beginPath();
+      pen.moveTo(x, top);
+      pen.lineTo(x, this.rail(Number(node)) + 5);
+      pen.stroke();
+      pen.beginPath();
+      pen.moveTo(x, top);
+      pen.lineTo(x + 7, top + 3.5);
+      pen.lineTo(x, top + 7);
+      pen.fill();
+      // What would lie on another flag's word is left to the list of events.
+      const word = verb.replace("_", " ");
+      if (this.lane < 80 || (last.node === node && x < last.right)) continue;
+      pen.textAlign = "left";
+      pen.fillText(word, x + 9, top + 8);
+      last = {node, right: x + 14 + pen.measureText(word).width};
+    }
+  },
+
   // ---- Clients ----
 
   drawOperations(node) {

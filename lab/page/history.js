@@ -211,7 +211,7 @@ LeaseLab.History = class {
 
   on_cut(record, at) {
     this.cuts.push({at, end: Infinity, from: record.node, to: record.peer});
-    this.tell(at, this.nodes[record.node - 1], `nothing of it reaches node ${record.peer}`, 2);
+    this.tell(at, this.nodes[record.node - 1], `nothing of it reaches node ${record.peer}`, 1);
   }
 
   on_join(record, at) {

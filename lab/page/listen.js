@@ -133,11 +133,15 @@ Object.assign(LeaseLab.App.prototype, {
       [ruler, "the node's own clock: close ticks run fast, orange ones are wrong by its present rate"],
       [box("leader"), "leader"], [box("follower"), "follower"], [box("candidate"), "asks for votes"],
       [box("down"), "no process"],
+      [box("leader") + [0, 6, 12, 18, 24].map((x) =>
+        `<path d="M${x} 12 L${x + 9} 2" stroke="var(--ink)" stroke-width="1.5"/>`).join(""),
+      "stands still, or its machine sleeps"],
       [box("promise", true), "a promise: this node elects nobody else; pale is still ahead"],
       [box("lease", true), "the leader's lease: until then a read needs nobody else"],
       [line("tie"), "the acknowledgement that completed the quorum, and the edge of the lease that it moved"],
       [line("append"), "append (thick: with entries)"], [line("reply"), "its acknowledgement"],
       [line("vote"), "pre-vote and vote"], [line("lost", 'stroke-dasharray="3 3"'), "lost"],
+      [`<path d="M14 1 V13 M14 1 L21 4.5 L14 8" fill="var(--ink)" stroke="var(--ink)"/>`, "a step of yours"],
       [`<path d="M17 4 L20 10 L14 10 Z" fill="var(--faint)"/>`, "the log is durable up to here"],
     ];
     for (const basis of Object.values(LeaseLab.bases)) {

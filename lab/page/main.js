@@ -175,7 +175,8 @@ LeaseLab.App = class {
   paint() {
     const view = {from: this.now - 0.58 * this.span, to: this.now + 0.42 * this.span};
     this.painter.delay = this.session.settings.delay;
-    this.painter.draw(this.session.history, view, this.now, this.selected, this.session.usable);
+    this.painter.draw(this.session.history, view, this.now, this.selected, this.session.usable,
+      this.session.steps);
   }
 
   describe() {
@@ -212,11 +213,13 @@ LeaseLab.App = class {
   describeNode(node, place) {
     const {role, lease, promise, ahead, stop} = this.factsOf(node);
     const button = this.find("gutter").children[place];
+    const narrow = window.innerWidth < 640;
     const left = lease ? `lease ${Math.round(lease.edge.until - this.now)} ms` :
-      promise ? `promised to ${promise.window.peer}: ${Math.round(promise.edge.until - this.now)} ms` :
-        "bound to nobody";
+      promise ? `${narrow ? "" : "promised "}to ${promise.window.peer}: ` +
+        `${Math.round(promise.edge.until - this.now)} ms` :
+        role.role === "down" ? "no process" : "bound to nobody";
     const clock = `clock ${ahead >= 0 ? "+" : "−"}${Math.abs(ahead).toFixed(1)} ms`;
-    const html = `<span><b>${window.innerWidth < 640 ? "" : "Node "}${node.id}</b> ` +
+    const html = `<span><b>${narrow ? "" : "Node "}${node.id}</b> ` +
       `<span class="chip ${role.role}">${stop ? stop.what : role.role.replace("_", "-")}</span> ` +
       `<small class="term">term ${role.term}</small></span><small>${left}</small>` +
       `<small class="${Math.abs(ahead) > 1 ? "wrong" : ""}">${clock}</small>`;
