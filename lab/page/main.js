@@ -217,7 +217,7 @@ LeaseLab.App = class {
     const left = lease ? `lease ${Math.round(lease.edge.until - this.now)} ms` :
       promise ? `${narrow ? "" : "promised "}to ${promise.window.peer}: ` +
         `${Math.round(promise.edge.until - this.now)} ms` :
-        role.role === "down" ? "no process" : "bound to nobody";
+        {down: "no process", leader: "no lease"}[role.role] || (narrow ? "free" : "bound to nobody");
     const clock = `clock ${ahead >= 0 ? "+" : "−"}${Math.abs(ahead).toFixed(1)} ms`;
     const html = `<span><b>${narrow ? "" : "Node "}${node.id}</b> ` +
       `<span class="chip ${role.role}">${stop ? stop.what : role.role.replace("_", "-")}</span> ` +

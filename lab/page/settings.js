@@ -15,6 +15,12 @@ LeaseLab.sliders = [
   {name: "writes", text: "a write every", min: 0, max: 2000, step: 20, unit: "ms"},
 ];
 
+LeaseLab.verdicts = {
+  safety: ["✓ Safe: two leases never meet.", "✗ Not safe: nothing of a promise is left to use."],
+  availability: ["✓ Available: one lost renewal costs nothing.",
+    "✗ Not available: one lost renewal costs the lease."],
+};
+
 /** lease::Timing's two inequalities. The core has the last word: Session.change(). */
 LeaseLab.inequalities = function (numbers) {
   const rho = numbers.drift / 1e6;
@@ -52,8 +58,8 @@ LeaseLab.SettingsPanel = class {
       ${[3, 5, 7].map((n) => `<label><input type="radio" name="nodes" value="${n}"> ${n}</label>`).join("")}
       </fieldset><label>seed <input id="seed" type="number" min="0" max="999999999" step="1"></label>
       <button type="button" id="reset">Defaults</button></div><div id="slides"></div>
-      <div class="rule" id="safety"><b>Safe</b>: two leases never meet.<br><code></code></div>
-      <div class="rule" id="availability"><b>Available</b>: one lost renewal costs nothing.<br><code></code></div>
+      <div class="rule" id="safety"><b></b><br><code></code></div>
+      <div class="rule" id="availability"><b></b><br><code></code></div>
       <p class="refused" id="refused" role="status"></p>`;
     const slides = this.root.querySelector("#slides");
     for (const slider of LeaseLab.sliders) slides.append(this.slide(slider));
@@ -110,8 +116,7 @@ LeaseLab.SettingsPanel = class {
     for (const name of ["safety", "availability"]) {
       const box = this.root.querySelector("#" + name);
       box.classList.toggle("broken", !rules[name].holds);
-      box.querySelector("b").textContent = (name === "safety" ? "Safe" : "Available") +
-        (rules[name].holds ? " ✓" : " ✗");
+      box.querySelector("b").textContent = LeaseLab.verdicts[name][rules[name].holds ? 0 : 1];
       box.querySelector("code").textContent = rules[name].text;
     }
   }
