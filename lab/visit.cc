@@ -264,6 +264,12 @@ Result<Visit> parse_visit(std::string_view text) {
       return read.error();
     }
   }
+  for (const Duration period : {visit.reads, visit.writes, visit.timing.heartbeat}) {
+    if (period > Duration{0} && period < Visit::kPeriodMin) {
+      return wrong(
+          fmt::format("rounds, reads and writes are at least {} ms apart", ms(Visit::kPeriodMin)));
+    }
+  }
   if (const Result<void> valid = visit.timing.validate(); !valid) return valid.error();
   if (const Result<void> read = read_steps(steps, visit); !read) return read.error();
   return visit;

@@ -54,13 +54,16 @@ struct Step {
 struct Visit {
   static constexpr std::size_t kStepsMax = 500;
   static constexpr Duration kLongest = std::chrono::minutes(10);
+  /// Of rounds, reads and writes: no link keeps a browser busy for long.
+  static constexpr Duration kPeriodMin = std::chrono::milliseconds(5);
 
   std::uint64_t seed = 1;
   std::uint64_t nodes = 3;  ///< 3, 5 or 7
   lease::Timing timing;
-  Duration delay = std::chrono::milliseconds(15);    ///< of a message: between 3/5 and 7/5 of it
-  Duration reads = std::chrono::milliseconds(50);    ///< between two reads at each leader; 0: none
-  Duration writes = std::chrono::milliseconds(400);  ///< between two writes; 0: none
+  Duration delay = std::chrono::milliseconds(15);  ///< of a message: between 3/5 and 7/5 of it
+  /// Between two reads at each leader, and between two writes. 0: none.
+  Duration reads = std::chrono::milliseconds(50);
+  Duration writes = std::chrono::milliseconds(400);
   std::vector<Step> steps;  ///< by time; at one instant in the order in which they were added
   friend bool operator==(const Visit&, const Visit&) = default;
 };

@@ -38,9 +38,11 @@ LeaseLab.App = class {
     if (wrong) this.session.open(LeaseLab.defaultLink);
     this.now = Math.min(own ? Number(own.slice(2)) : wrong || !words.length ? 1500 : 0,
       this.session.longest);
-    this.session.runTo(this.now);
+    const whole = this.session.runTo(this.now, 4000);
+    if (!whole) this.now = this.session.reach;
     this.panel.show(this.session.settings);
     this.changedNodes();
+    if (!whole) this.say(`This visit is long. It has been played to ${this.now} ms; play on from there.`, true);
     if (wrong) this.say(`This link cannot be replayed: ${wrong}. This is the default visit.`, true);
     this.show();
   }

@@ -53,10 +53,15 @@ LeaseLab.Session = class {
     this.reach = end;
   }
 
-  /** Simulates up to this instant, if that has not been done. */
-  runTo(t) {
+  /** Simulates up to this instant, if that has not been done; for `budget` ms of the visitor's time at
+   *  most. False: that was not enough. */
+  runTo(t, budget = Infinity) {
     const end = Math.min(Math.ceil(t), this.longest);
-    if (end > this.reach) this.take(end);
+    const begin = performance.now();
+    while (this.reach < end && performance.now() - begin < budget) {
+      this.take(Math.min(end, this.reach + 500));
+    }
+    return this.reach >= end;
   }
 
   /** Replays up to `t` with these steps. */

@@ -193,6 +193,12 @@ def links_replay(page):
     check("cannot be replayed" in page.words("#words"), page.words("#words"))
 
 
+def bears_long_links(page):
+    page.open("seed=1&nodes=7&heartbeat=5&rtt=10&reads=5&writes=5&t=600000")
+    check("This visit is long" in page.words("#words"), page.words("#words"))
+    check(0 < page.get("lab.now") < 600000, page.get("lab.now"))
+
+
 def breaks_its_bounds(page):
     page.open("seed=7&nodes=3&t=1500")
     leader = page.leader()
@@ -268,7 +274,8 @@ def nothing_from_outside(page):
     check(not page.browser.said, f"the page says: {page.browser.said}")
 
 
-SCENES = [loads, plays, leader_dies, ties_the_lease, by_keyboard, speaks, refuses, links_replay, breaks_its_bounds,
+SCENES = [loads, plays, leader_dies, ties_the_lease, by_keyboard, speaks, refuses, links_replay, bears_long_links,
+          breaks_its_bounds,
           guides, on_a_phone, nothing_from_outside]
 
 

@@ -60,6 +60,10 @@ TEST(Visit, RefusesWhatIsNoVisit) {
   EXPECT_THAT(refusal("seed=-1"), HasSubstr("from 0"));
   EXPECT_THAT(refusal("nodes=4"), HasSubstr("3, 5 or 7"));
   EXPECT_THAT(refusal("delay=0"), HasSubstr("from 1"));
+  EXPECT_THAT(refusal("reads=4"), HasSubstr("at least 5 ms apart"));
+  EXPECT_THAT(refusal("writes=1"), HasSubstr("at least 5 ms apart"));
+  EXPECT_THAT(refusal("heartbeat=4"), HasSubstr("at least 5 ms apart"));
+  EXPECT_EQ(refusal("reads=0&writes=5&heartbeat=5"), "taken");
   EXPECT_THAT(refusal("lease=1e3"), HasSubstr("1e3"));
 }
 
