@@ -41,6 +41,7 @@ help:
 	@echo '  make mutants   break each rule on purpose; every break has to be noticed'
 	@echo '  make docs      pages about the public headers, in build/docs/html'
 	@echo '  make site      these and all other pages as a site, in build/docs/site'
+	@echo '  make lab       the lease lab, a page for browsers: build/lab/lease-lab.html'
 	@echo '  make format    rewrite the sources in the format'
 	@echo '  make verify    check the format, the static analysis and each header by itself, change nothing'
 	@echo '  make verify-quick  the format of all, the analysis of what a lease rests on and what changed'
@@ -163,6 +164,14 @@ site: docs
 docs: deps-develop
 	@docs/doxygen.sh build/docs
 	@echo 'The pages are in build/docs/html: open index.html'
+
+# Everything that the page needs is in the one file.
+.PHONY: lab
+lab:
+	$(call install,packages.txt packages-lab.txt)
+	@$(call configure,lab)
+	@$(call build,lab,lab_page)
+	@echo 'The page is build/lab/lease-lab.html: open it in a browser'
 
 .PHONY: clean
 clean:

@@ -55,12 +55,16 @@ endif()
 
 # A fifth of the time of the usual linker, for each of some ninety programs.
 find_program(LEASEHOLD_MOLD mold)
-if(LEASEHOLD_MOLD AND PROJECT_IS_TOP_LEVEL)
+if(LEASEHOLD_MOLD AND PROJECT_IS_TOP_LEVEL AND NOT EMSCRIPTEN)
   target_link_options(leasehold_flags INTERFACE -fuse-ld=mold)
 endif()
 
-find_package(Threads REQUIRED)
-find_package(fmt CONFIG REQUIRED)
+if(EMSCRIPTEN)
+  include(LeaseholdBrowser)
+else()
+  find_package(Threads REQUIRED)
+  find_package(fmt CONFIG REQUIRED)
+endif()
 
 # leasehold_precompile(OWNER LINK x HEADERS <y.h>): compiles headers once, those of the standard library and HEADERS, for
 # leasehold_use_precompiled(). No source may rely on it: the preset dev does without.

@@ -17,9 +17,10 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent
 SECTIONS = (
     ("Start", ("README.md", "docs/coordination.md", "docs/comparison.md", "docs/questions.md")),
     ("Link it", ("docs/embedding.md", "docs/api.md", "docs/versions.md")),
-    ("Run it", ("docs/operations.md", "docs/security.md", "docs/metrics.md", "docs/fleet.md")),
+    ("Run it", ("docs/operations.md", "docs/doctor.md", "docs/security.md", "docs/metrics.md", "docs/fleet.md")),
     ("Use it", ("docs/resp.md", "docs/leases.md", "docs/watch.md")),
-    ("Understand it", ("docs/study.md", "lease/README.md", "docs/hazards.md", "docs/architecture.md", "docs/wire.md")),
+    ("Understand it", ("docs/study.md", "docs/lab.md", "lease/README.md", "docs/hazards.md", "docs/architecture.md",
+                       "docs/wire.md")),
     ("Believe it", ("docs/testing.md", "docs/simulation.md", "tests/process/README.md", "bench/README.md")),
     ("Formats", tuple(f"docs/formats/{name}.md" for name in
                       ("log", "kv", "snapshot", "backup", "sessions", "history", "trace"))),
@@ -119,6 +120,8 @@ class Site:
         if not source.exists():
             self.faults.append(f"{page.path}: {link}: no such file")
             return link
+        if named.endswith(".md"):
+            self.faults.append(f"{page.path}: {link}: no page of the site: give it a place in SECTIONS")
         if source.is_dir():
             return None  # a folder of the source: no page shows it
         file = self.out / "files" / named

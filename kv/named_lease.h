@@ -5,13 +5,14 @@
 #include <leasehold/kv/command.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <variant>
 
 namespace leasehold::kv {
 
-inline Error limit_error(const char* what, std::size_t size, std::size_t limit) {
+inline Error limit_error(const char* what, std::uint64_t size, std::uint64_t limit) {
   return {ErrorCode::invalid_argument, std::string(what) + " of " + std::to_string(size) +
                                            " is above the limit of " + std::to_string(limit)};
 }

@@ -13,6 +13,11 @@ namespace leasehold::replica {
 /// A run of entries without a gap that ends with the last entry given to the storage.
 class EntryCache {
  public:
+  /// What an entry counts beside its payload: the same on every machine, so that a simulated run
+  /// is the same, too.
+  static constexpr std::size_t kEntryBytes = 56;
+  static_assert(sizeof(raft::Entry) <= kEntryBytes);
+
   /// `bytes_max`: see Limits::cache_bytes_max. Each entry counts its payload and itself.
   explicit EntryCache(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
@@ -43,9 +48,7 @@ class EntryCache {
                    std::vector<raft::Entry>& out) const;
 
  private:
-  static std::size_t weight(const raft::Entry& entry) {
-    return sizeof(raft::Entry) + entry.payload.size();
-  }
+  static std::size_t weight(const raft::Entry& entry) { return kEntryBytes + entry.payload.size(); }
 
   std::size_t bytes_max_;
   /// Invariant: indices rise by one.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -163,7 +164,8 @@ void SimNode::make_process() {
   const auto disk_watch = std::make_shared<replica::ProgressWatch>(timing().election_timeout);
   const SharedProcess shared{
       // A few groups already have to wait for one another.
-      {peer(), timing(), 10 * timing().lease, 1 + world_.plan.seed % 3, 2 * timing().lease},
+      {peer(), timing(), 10 * timing().lease, 1 + static_cast<std::size_t>(world_.plan.seed % 3),
+       2 * timing().lease},
       supports_.remembered(),
       supports_,
       [this, disk_watch](lease::Now at) {

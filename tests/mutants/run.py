@@ -59,7 +59,7 @@ import results  # noqa: E402  pylint: disable=wrong-import-position
 
 TREE = os.path.dirname(os.path.dirname(HERE))
 PORTABLE = ["CMakeLists.txt", "cmake", "base", "check", "lease", "grant", "raft", "placement", "story", "explore",
-            "wire", "net", "storage", "replica", "node", "kv", "sim"]
+            "wire", "net", "storage", "replica", "node", "kv", "sim", "lab"]
 LEASE_ORACLES = {"two_leases", "side_two_leases", "lease_and_newer_commit", "lease_outlives_promise",
                  "lease_view_order", "linearizability"}
 FIELDS = ["Rule", "Hazard", "Oracle"]

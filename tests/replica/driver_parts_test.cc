@@ -74,7 +74,7 @@ TEST(EntryCache, KeepsWhatIsNotDurableWhateverTheLimit) {
 }
 
 TEST(EntryCache, WhatTheApplierHasNotSeenStaysUpToTwiceTheLimit) {
-  EntryCache cache(10 * (sizeof(raft::Entry) + 10));
+  EntryCache cache(10 * (EntryCache::kEntryBytes + 10));
   for (std::uint64_t i = 1; i <= 15; ++i) cache.append(entry(i, 10));
   cache.trim(Index(15), Index(0));
   EXPECT_EQ(cache.first(), Index(1));
@@ -91,7 +91,7 @@ TEST(EntryCache, TruncationRemovesTheTail) {
   cache.truncate(Index(4));
   EXPECT_FALSE(cache.contains(Index(4)));
   cache.append(entry(4, 20));
-  EXPECT_EQ(cache.bytes(), 4 * sizeof(raft::Entry) + 50);
+  EXPECT_EQ(cache.bytes(), 4 * EntryCache::kEntryBytes + 50);
   cache.truncate(Index(1));
   EXPECT_TRUE(cache.empty());
   cache.append(entry(1, 1));

@@ -15,8 +15,8 @@ import tempfile
 
 import checks
 
-ROOMS = ("adapters", "base", "bench", "c", "check", "cli", "client", "doctor", "explore", "grant", "kv", "lease",
-         "net", "node", "placement", "raft", "replica", "server", "sim", "storage", "story", "tls", "wire")
+ROOMS = ("adapters", "base", "bench", "c", "check", "cli", "client", "doctor", "explore", "grant", "kv", "lab",
+         "lease", "net", "node", "placement", "raft", "replica", "server", "sim", "storage", "story", "tls", "wire")
 INCLUDE = re.compile(r'^#include <leasehold/([^>]+)>', re.MULTILINE)
 QUOTED = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|^#[^\n]*', re.MULTILINE | re.DOTALL)

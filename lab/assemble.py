@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Puts the lab's page together: one HTML file, which needs no network.
+
+  assemble.py CORE.js PAGE.html
+
+CORE.js is what emscripten made: the WebAssembly is inside it. The other parts stand in page/ beside this
+program: index.html names each where it belongs, by `<!-- include NAME -->`.
+"""
+
+import os
+import re
+import sys
+
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "page")
+# A page that grows past it is slow to open from a slow disk, and slow to send.
+BYTES_MAX = 3_000_000
+INCLUDE = re.compile(r"<!-- include (\S+) -->")
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def part(name, core):
+    text = read(core if name == "core" else os.path.join(PAGE, name))
+    # It would end the element that the text stands in.
+    if "</script" in text or "</style" in text:
+        sys.exit(f"assemble.py: {name} has an end tag in it")
+    return text
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    core, page = sys.argv[1:]
+    text = INCLUDE.sub(lambda found: part(found.group(1), core), read(os.path.join(PAGE, "index.html")))
+    size = len(text.encode())
+    if size > BYTES_MAX:
+        sys.exit(f"assemble.py: the page has {size} bytes, more than {BYTES_MAX}")
+    with open(page, "w", encoding="utf-8") as file:
+        file.write(text)
+    print(f"{os.path.basename(page)}: {size} bytes")
+
+
+if __name__ == "__main__":
+    main()

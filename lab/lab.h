@@ -1,0 +1,86 @@
+// One simulated cluster under the hands of a visitor: the production core, driver and state machine
+// on simulated clocks, disks and links.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/lab/clients.h>
+#include <leasehold/lab/visit.h>
+#include <leasehold/sim/judge/oracles.h>
+#include <leasehold/sim/world/sim_network.h>
+#include <leasehold/sim/world/sim_node.h>
+#include <leasehold/sim/world/world.h>
+#include <leasehold/story/record.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace leasehold::lab {
+
+/// Nothing global, no thread, no clock. The same visit gives the same trace hash under every
+/// compiler, in every browser, and in whatever portions its time is run.
+///
+/// All oracles of the simulator look on. Within the bounds that the settings promise they find
+/// nothing. What they find about the lease is told once for each oracle, and the run goes on: a
+/// visitor sees what comes of it. Any other finding ends the run: only the time goes on.
+class Lab {
+ public:
+  /// Nothing has happened yet; the steps of `visit` will.
+  explicit Lab(const Visit& visit);
+  ~Lab();
+  Lab(const Lab&) = delete;
+  Lab& operator=(const Lab&) = delete;
+
+  /// Simulates up to `end`, which may not be in the past, and carries out the steps that are due.
+  void run(Duration end);
+  /// Adds a step behind all others, not in the past. It is carried out when time gets there: at the
+  /// present instant, at once.
+  Result<void> add(const Step& step);
+
+  Duration now() const { return world_.queue.now().since_origin(); }
+  const Visit& visit() const { return visit_; }
+  /// Over everything that happened so far.
+  std::uint64_t hash() const { return world_.trace.hash(); }
+  /// The first finding of any oracle, behind the oracle's name; empty if there is none.
+  const std::string& violation() const { return violation_; }
+  /// What happened since the last call, in order: docs/formats/trace.md, and three kinds of `mark`
+  /// by their `what`: durable (the log of `node` is durable up to `index`), violation (`why` is the
+  /// oracle, `text` its finding), and unused (a step found nothing to do).
+  std::vector<story::Record> take_records();
+
+ private:
+  void run_queue(Duration end);
+  void after_step();
+  void tell_finding();
+  void carry_out(const Step& step);
+  /// False: there was nothing to do.
+  bool act(const Step& step);
+  bool act_on_process(const Step& step, sim::SimNode& node);
+  void leap(sim::SimNode& node, std::int64_t length_ms);
+  void lose_power(sim::SimNode& node);
+  bool transfer(sim::SimNode& node, raft::NodeId to);
+  bool set_link(raft::NodeId from, raft::NodeId to, bool whole);
+  bool set_links(raft::NodeId node, bool whole);
+  sim::SimNode& at(raft::NodeId id) { return *nodes_[id.value() - 1]; }
+  void mark(const char* what, raft::NodeId node, raft::Index index, std::string text);
+
+  Visit visit_;
+  std::size_t next_step_ = 0;
+  std::vector<story::Record> records_;
+  sim::World world_;
+  sim::Oracles oracles_;
+  sim::SimNetwork network_;
+  std::vector<std::unique_ptr<sim::SimNode>> nodes_;
+  std::unique_ptr<Clients> clients_;
+  std::vector<raft::Index> durable_;
+  /// By node: of its clocks, without a leap.
+  std::vector<std::int64_t> rates_;
+  std::string violation_;
+  /// Oracles whose findings were told.
+  std::set<std::string> told_;
+};
+
+}  // namespace leasehold::lab

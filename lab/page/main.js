@@ -1,0 +1,286 @@
+// Puts the page together: time, keyboard, address, and what is said to people who do not see the lanes.
+"use strict";
+
+var LeaseLab = LeaseLab || {};
+
+LeaseLab.defaultLink = "seed=7&nodes=3";
+LeaseLab.keyHelp = [["space", "play or stop"], ["← →", "one event back or on"],
+  ["shift ← →", "100 ms back or on"], ["+ −", "closer, wider"], ["1 … 7", "choose a node"],
+  ["K R P", "kill, restart, pause it"], ["C J", "cut it off, join its links"], ["S", "slow disk"],
+  ["W L Q", "write, read, read by quorum"], ["T", "transfer the leadership"], ["U", "undo"],
+  ["Home", "back to the start"]];
+
+LeaseLab.App = class {
+  constructor(core) {
+    this.session = new LeaseLab.Session(core);
+    this.find = (id) => document.getElementById(id);
+    this.now = 0;
+    this.span = window.innerWidth < 640 ? 700 : 1500;
+    this.selected = 1;
+    this.playing = false;
+    this.frames = {count: 0, longest: 0, total: 0};
+    this.painter = new LeaseLab.Painter(this.find("canvas"));
+    this.hands = new LeaseLab.HandsPanel(this.find("hands"), (words) => this.act(words));
+    this.panel = new LeaseLab.SettingsPanel(this.find("settings"), (settings) => this.change(settings));
+    this.buildLegend();
+    this.listen();
+    this.openAddress();
+  }
+
+  // ---- The address ----
+
+  openAddress() {
+    const text = decodeURIComponent(location.hash.slice(1));
+    const words = text.split("&").filter((word) => word);
+    const own = words.find((word) => /^t=\d+(\.\d+)?$/.test(word));
+    const link = words.filter((word) => word !== own).join("&") || LeaseLab.defaultLink;
+    let wrong = this.session.open(link);
+    if (wrong) this.session.open(LeaseLab.defaultLink);
+    this.now = Math.min(own ? Number(own.slice(2)) : wrong || !words.length ? 1500 : 0,
+      this.session.longest);
+    const whole = this.session.runTo(this.now, 4000);
+    if (!whole) this.now = this.session.reach;
+    this.panel.show(this.session.settings);
+    this.changedNodes();
+    if (!whole) this.say(`This visit is long. It has been played to ${this.now} ms; play on from there.`, true);
+    if (wrong) this.say(`This link cannot be replayed: ${wrong}. This is the default visit.`, true);
+    this.show();
+  }
+
+  saveAddress() {
+    const text = `#${this.session.link()}&t=${Math.ceil(this.now)}`;
+    if (location.hash === text) return;
+    this.saved = text;
+    try {
+      history.replaceState(null, "", text);
+    } catch {
+      location.hash = text;  // a browser that takes no state for pages from a disk
+    }
+  }
+
+  // ---- Time ----
+
+  moveTo(t, quiet) {
+    this.now = Math.max(0, Math.min(t, this.session.longest));
+    this.session.runTo(this.now);
+    this.show();
+    if (!quiet) this.announce();
+  }
+
+  toggle() {
+    this.playing = !this.playing;
+    this.find("play").textContent = this.playing ? "❚❚ Stop" : "▶ Play";
+    if (!this.playing) {
+      this.saveAddress();
+      return this.announce();
+    }
+    this.newest = this.session.history.told.length;
+    this.last = performance.now();
+    requestAnimationFrame((time) => this.frame(time));
+  }
+
+  frame(time) {
+    if (!this.playing) return;
+    // A page in the background must not leap when it is back.
+    const passed = Math.min(100, Math.max(0, time - this.last));
+    this.last = time;
+    const begin = performance.now();
+    this.moveTo(this.now + passed * Number(this.find("speed").value), true);
+    const taken = performance.now() - begin;
+    this.frames.count += 1;
+    this.frames.total += taken;
+    this.frames.longest = Math.max(this.frames.longest, taken);
+    this.announcePlaying();
+    if (this.now >= this.session.longest) this.toggle();
+    requestAnimationFrame((next) => this.frame(next));
+  }
+
+  stop() { if (this.playing) this.toggle(); }
+  step() { this.stop(); this.moveTo(this.session.next(this.now)); this.saveAddress(); }
+  back() { this.stop(); this.moveTo(this.session.before(this.now)); this.saveAddress(); }
+  zoom(factor) {
+    this.span = Math.max(40, Math.min(20000, this.span * factor));
+    this.show();
+  }
+
+  // ---- Steps of the visitor ----
+
+  act(words) {
+    const wrong = this.session.act(this.now, words);
+    this.now = Math.max(this.now, this.session.reach);
+    this.saveAddress();
+    if (wrong) this.say(wrong, true);
+    this.show();
+    if (!wrong) this.announce();
+  }
+
+  undo() {
+    const step = this.session.undo(this.now);
+    this.now = Math.min(this.now, Math.max(this.session.reach, 0));
+    this.saveAddress();
+    this.say(step ? `Taken back: ${step.split(".").slice(1).join(" ")}` : "There is no step to take back");
+    this.show();
+  }
+
+  change(settings) {
+    const wrong = this.session.change(settings, this.now);
+    if (wrong) return wrong;
+    this.changedNodes();
+    this.saveAddress();
+    this.show();
+    return "";
+  }
+
+  copyLink() {
+    this.saveAddress();
+    const done = () => this.say("The link is copied: it replays this visit to this instant.", true);
+    const shown = () => this.say("The link stands in the address of this page.", true);
+    if (!navigator.clipboard) return shown();
+    navigator.clipboard.writeText(location.href).then(done, shown);
+  }
+
+  // ---- What is shown ----
+
+  changedNodes() {
+    const count = this.session.settings.nodes;
+    this.selected = Math.min(this.selected, count);
+    const gutter = this.find("gutter");
+    gutter.textContent = "";
+    for (let id = 1; id <= count; ++id) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "node";
+      button.addEventListener("click", () => this.select(id));
+      gutter.append(button);
+    }
+    const lane = {3: 136, 5: 104, 7: 88}[count];
+    this.find("canvas").style.setProperty("--height", 24 + lane * count + "px");
+    gutter.style.height = 24 + lane * count + "px";
+  }
+
+  select(id) {
+    if (id > this.session.settings.nodes) return;
+    this.selected = id;
+    this.show();
+    this.announceNode(this.session.history.nodes[id - 1]);
+  }
+
+  show() {
+    this.describe();
+    if (this.playing) return this.paint();
+    // What follows at once after another call is drawn once.
+    if (this.drawing) return;
+    this.drawing = true;
+    requestAnimationFrame(() => { this.drawing = false; this.paint(); });
+  }
+
+  paint() {
+    const view = {from: this.now - 0.58 * this.span, to: this.now + 0.42 * this.span};
+    this.painter.delay = this.session.settings.delay;
+    this.painter.draw(this.session.history, view, this.now, this.selected, this.session.usable,
+      this.session.steps);
+  }
+
+  describe() {
+    const history = this.session.history;
+    this.find("clock").textContent = `${this.now.toFixed(1)} ms`;
+    const scrub = this.find("scrub");
+    scrub.max = Math.max(5000, Math.ceil(this.session.reach / 1000) * 1000);
+    scrub.value = this.now;
+    this.hands.select(this.selected, history.nodes.length);
+    this.find("hands-node").textContent = `node ${this.selected}`;
+    this.hands.show(history, this.now);
+    this.find("undo").disabled = this.session.steps.length === 0;
+    history.nodes.forEach((node, place) => this.describeNode(node, place));
+    this.describeEvents();
+    const alarm = this.find("alarm");
+    const found = history.findings.filter((one) => one.at <= this.now);
+    alarm.hidden = found.length === 0;
+    const text = found.length ? found.map((one) =>
+      `${one.oracle.replace(/_/g, " ")} at ${one.at.toFixed(1)} ms: ${one.text}. `).join("") +
+      "A clock was worse than ρ allows, or the code has a bug." : "";
+    if (alarm.textContent !== text) alarm.textContent = text;
+  }
+
+  factsOf(node) {
+    const history = this.session.history;
+    const role = history.roleAt(node, this.now);
+    const lease = history.windowAt(node.leases, this.now);
+    const promise = history.windowAt(node.promises, this.now);
+    const ahead = history.localOf(node, this.now) - this.now;
+    const stop = history.stopAt(node, this.now);
+    return {role, lease, promise, ahead, stop};
+  }
+
+  describeNode(node, place) {
+    const {role, lease, promise, ahead, stop} = this.factsOf(node);
+    const button = this.find("gutter").children[place];
+    const narrow = window.innerWidth < 640;
+    const left = lease ? `lease ${Math.round(lease.edge.until - this.now)} ms` :
+      promise ? `${narrow ? "" : "promised "}to ${promise.window.peer}: ` +
+        `${Math.round(promise.edge.until - this.now)} ms` :
+        {down: "no process", leader: "no lease"}[role.role] || (narrow ? "free" : "bound to nobody");
+    const clock = `clock ${ahead >= 0 ? "+" : "−"}${Math.abs(ahead).toFixed(1)} ms`;
+    const html = `<span><b>${narrow ? "" : "Node "}${node.id}</b> ` +
+      `<span class="chip ${role.role}">${stop ? stop.what : role.role.replace("_", "-")}</span> ` +
+      `<small class="term">term ${role.term}</small></span><small>${left}</small>` +
+      `<small class="${Math.abs(ahead) > 1 ? "wrong" : ""}">${clock}</small>`;
+    if (button.innerHTMLKept !== html) button.innerHTML = button.innerHTMLKept = html;
+    button.setAttribute("aria-pressed", String(node.id === this.selected));
+  }
+
+  describeEvents() {
+    const told = this.session.history.told;
+    const last = LeaseLab.lastAt(told, this.now);
+    const key = `${last} ${told.length && told[Math.max(0, last)].at}`;
+    if (this.listed === key && this.listedOf === this.session.history) return;
+    this.listed = key;
+    this.listedOf = this.session.history;
+    const items = [];
+    for (let i = last; i >= 0 && items.length < 40; --i) {
+      const one = told[i];
+      const item = document.createElement("li");
+      item.className = `w${one.weight}`;
+      const time = document.createElement("time");
+      time.textContent = `${one.at.toFixed(1)} ms`;
+      const text = document.createElement("span");
+      text.textContent = (one.node ? `node ${one.node} ` : "") + one.text;
+      item.append(time, text);
+      items.push(item);
+    }
+    this.find("events").replaceChildren(...items);
+  }
+
+  // ---- What is said ----
+
+  say(text, seen) {
+    this.find("news").textContent = text;
+    if (seen) this.find("words").textContent = text;
+  }
+
+  announce() {
+    const told = this.session.history.told;
+    const last = told[LeaseLab.lastAt(told, this.now)];
+    const leader = this.session.history.leaderAt(this.now);
+    const news = last ? `${last.node ? `Node ${last.node} ` : ""}${last.text}. ` : "";
+    const who = leader ? `Node ${leader.id} leads.` : "Nobody leads.";
+    this.say(`${this.now.toFixed(0)} milliseconds. ${news}${who}`);
+  }
+
+  announcePlaying() {
+    const told = this.session.history.told;
+    const place = LeaseLab.lastAt(told, this.now);
+    for (let i = this.newest; i <= place; ++i) {
+      if (told[i].weight === 3) this.say(`${told[i].node ? `Node ${told[i].node} ` : ""}${told[i].text}`);
+    }
+    this.newest = Math.max(this.newest, place + 1);
+  }
+
+  announceNode(node) {
+    const {role, lease, promise, ahead} = this.factsOf(node);
+    const held = lease ? `its lease lasts ${Math.round(lease.edge.until - this.now)} milliseconds` :
+      promise ? `promised to node ${promise.window.peer}` : "bound to nobody";
+    this.say(`Node ${node.id}: ${role.role.replace("_", "-")}, term ${role.term}, ${held}, ` +
+      `its clock is ${ahead.toFixed(1)} milliseconds off.`);
+  }
+};

@@ -1,0 +1,90 @@
+// Links of the lab: their one form, and what is refused.
+#include <leasehold/lab/rehearsal.h>
+#include <leasehold/lab/visit.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+namespace leasehold::lab {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+std::string refusal(const std::string& text) {
+  const Result<Visit> visit = parse_visit(text);
+  return visit.ok() ? "taken" : visit.error().message;
+}
+
+TEST(Visit, AnEmptyLinkIsTheDefaultVisit) {
+  const Result<Visit> visit = parse_visit("");
+  ASSERT_TRUE(visit.ok());
+  EXPECT_EQ(visit.value(), Visit());
+}
+
+TEST(Visit, ItsTextIsReadAsTheSameVisit) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    const Visit visit = draw_visit(seed);
+    const Result<Visit> read = parse_visit(visit_text(visit));
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    ASSERT_EQ(read.value(), visit) << visit_text(visit);
+  }
+}
+
+TEST(Visit, NamesMayBeInAnyOrder) {
+  const Result<Visit> visit =
+      parse_visit("steps=1500.kill.5~1500.read.2.log&nodes=5&drift=50000&seed=9");
+  ASSERT_TRUE(visit.ok()) << visit.error().message;
+  EXPECT_EQ(visit.value().seed, 9U);
+  EXPECT_EQ(visit.value().timing.max_clock_drift_ppm, 50'000);
+  ASSERT_EQ(visit.value().steps.size(), 2U);
+  EXPECT_EQ(visit.value().steps[0].node, raft::NodeId(5));
+  EXPECT_EQ(visit.value().steps[1].mode, raft::ReadMode::log);
+  EXPECT_EQ(visit.value().steps[1].at, milliseconds(1500));
+}
+
+TEST(Visit, TimingThatBreaksAnInequalityIsRefusedWithItsNumbers) {
+  EXPECT_THAT(refusal("lease=1000&drift=100000&margin=900"), HasSubstr("unsafe lease"));
+  EXPECT_THAT(refusal("lease=1000&heartbeat=300"), HasSubstr("unavailable lease"));
+  EXPECT_THAT(refusal("lease=1000&heartbeat=100&rtt=700"), HasSubstr("900 ms"));
+}
+
+TEST(Visit, RefusesWhatIsNoVisit) {
+  EXPECT_THAT(refusal("sed=1"), HasSubstr("nothing is called \"sed\""));
+  EXPECT_THAT(refusal("seed"), HasSubstr("seed is \"\""));
+  EXPECT_THAT(refusal("seed=1&seed=1"), HasSubstr("stands twice"));
+  EXPECT_THAT(refusal("seed=99999999999999999999"), HasSubstr("from 0 to 999999999"));
+  EXPECT_THAT(refusal("seed=-1"), HasSubstr("from 0"));
+  EXPECT_THAT(refusal("nodes=4"), HasSubstr("3, 5 or 7"));
+  EXPECT_THAT(refusal("delay=0"), HasSubstr("from 1"));
+  EXPECT_THAT(refusal("reads=4"), HasSubstr("at least 5 ms apart"));
+  EXPECT_THAT(refusal("writes=1"), HasSubstr("at least 5 ms apart"));
+  EXPECT_THAT(refusal("heartbeat=4"), HasSubstr("at least 5 ms apart"));
+  EXPECT_EQ(refusal("reads=0&writes=5&heartbeat=5"), "taken");
+  EXPECT_THAT(refusal("lease=1e3"), HasSubstr("1e3"));
+}
+
+TEST(Visit, RefusesStepsThatAreNone) {
+  EXPECT_THAT(refusal("steps=kill.1"), HasSubstr("is no step"));
+  EXPECT_THAT(refusal("steps=1.kil.1"), HasSubstr("no step is called \"kil\""));
+  EXPECT_THAT(refusal("steps=1.kill.4"), HasSubstr("from 1 to 3"));
+  EXPECT_THAT(refusal("steps=1.kill.0"), HasSubstr("from 1 to 3"));
+  EXPECT_THAT(refusal("steps=1.kill.1.2"), HasSubstr("takes 3 words"));
+  EXPECT_THAT(refusal("steps=1.cut.1"), HasSubstr("takes 4 words"));
+  EXPECT_THAT(refusal("steps=1.cut.1.1"), HasSubstr("two different nodes"));
+  EXPECT_THAT(refusal("steps=1.read.1.stale"), HasSubstr("lease, quorum or log"));
+  EXPECT_THAT(refusal("steps=1.pause.1.0"), HasSubstr("from 1 to 60000"));
+  EXPECT_THAT(refusal("steps=1.drift.1.-1000000"), HasSubstr("from -900000"));
+  EXPECT_THAT(refusal("steps=2.kill.1~1.kill.2"), HasSubstr("in the order of their times"));
+  EXPECT_THAT(refusal("steps=600001.kill.1"), HasSubstr("from 0 to 600000"));
+  EXPECT_THAT(refusal("steps=1.kill.1~"), HasSubstr("is no step"));
+  std::string many = "steps=1.write.1";
+  for (std::size_t i = 0; i < Visit::kStepsMax; ++i) many += "~1.write.1";
+  EXPECT_THAT(refusal(many), HasSubstr("at most 500 steps"));
+}
+
+}  // namespace
+}  // namespace leasehold::lab
