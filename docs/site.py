@@ -26,7 +26,7 @@ SECTIONS = (
                       ("log", "kv", "snapshot", "backup", "sessions", "history", "trace"))),
 )
 # Pages that others link to, without a place in the list.
-FURTHER = ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+FURTHER = ("docs/scenarios/README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 STYLE = """
 :root { color-scheme: light dark; --line: #d5d9de; --soft: #f3f5f7; --link: #1a56b0; --text: #1c2430; --back: #fff; }
 @media (prefers-color-scheme: dark) {
