@@ -94,6 +94,11 @@ void fields(Io& io, C& c, Tag<RenewNamed>) {
   io.leases(c.leases);
 }
 template <class Io, class C>
+void fields(Io& io, C& c, Tag<IncrByFloat>) {
+  io.decimal(c.delta);
+  io.last_key(c.key);
+}
+template <class Io, class C>
 void fields(Io& io, C& c, Tag<Get>) {
   io.last_key(c.key);
 }

@@ -20,7 +20,7 @@ struct LevelNeeded {
   raft::FeatureLevel operator()(const C&) const {
     return kIsOneOf<C, WithNamedLease, RenewNamed, SetUser, DelUsers, ActAs, CompareState,
                     ReportState, LoadAtMost, BeginMove, CancelMove, FreezeMove, ExpectSlots,
-                    ImportKeys, TakeSlots, LeaveSlots, DropKeys, ForgetSlots>
+                    ImportKeys, TakeSlots, LeaveSlots, DropKeys, ForgetSlots, IncrByFloat>
                ? raft::kSettingsLevel
                : raft::kOldestLevel;
   }

@@ -6,6 +6,7 @@
 #include <leasehold/base/result.h>
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/command_types.h>
+#include <leasehold/kv/decimal.h>
 #include <leasehold/kv/format_errors.h>
 #include <leasehold/kv/named_lease.h>
 
@@ -54,6 +55,11 @@ inline Result<void> check_prefix(std::string_view prefix) {
 inline Result<void> check_value(std::string_view value) {
   if (value.size() <= kValueBytesMax) return {};
   return limit_error("a value's length in bytes", value.size(), kValueBytesMax);
+}
+
+inline Result<void> check_decimal(std::string_view text) {
+  if (is_decimal(text)) return {};
+  return Error{ErrorCode::invalid_argument, "what is to be added is not a number"};
 }
 
 inline Result<void> check_count(std::size_t count) {

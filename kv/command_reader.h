@@ -144,6 +144,10 @@ class Reader {
     value = in_.take_rest();
     note(check_value(value));
   }
+  void decimal(std::string_view& text) {
+    text = in_.sized();
+    note(check_decimal(text));
+  }
   void keys(std::vector<std::string_view>& keys) {
     keys.resize(count(4, check_count));
     for (std::string_view& one : keys) key(one);

@@ -61,6 +61,9 @@ constexpr std::uint8_t type_of(Tag<WithNamedLease>) {
 constexpr std::uint8_t type_of(Tag<RenewNamed>) {
   return 18;
 }
+constexpr std::uint8_t type_of(Tag<IncrByFloat>) {
+  return 19;
+}
 constexpr std::uint8_t type_of(Tag<Get>) {
   return 32;
 }

@@ -122,6 +122,10 @@ class Writer {
     note(check_value(value));
     to_.bytes(value);
   }
+  void decimal(std::string_view text) {
+    note(check_decimal(text));
+    to_.sized(text);
+  }
   void keys(const std::vector<std::string_view>& keys) {
     note(check_count(keys.size()));
     to_.u32(static_cast<std::uint32_t>(keys.size()));

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -92,6 +93,12 @@ void Draft::change(std::string_view key, bool existed, Change change) {
   if (first) return;
   change.existed = at->second.existed;
   at->second = std::move(change);
+}
+
+std::optional<ErrorReply> Draft::take_steps(std::uint64_t steps) {
+  steps_ += std::min(steps, kStepsMax + 1);
+  if (steps_ <= kStepsMax) return std::nullopt;
+  return too_many_steps();
 }
 
 Event Draft::event_of(std::string_view key, const Change& change) {

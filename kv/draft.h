@@ -99,6 +99,9 @@ class Draft {
   std::uint64_t revision() const { return counters_.revision + 1; }
   std::uint64_t keys() const { return keys_; }
   std::size_t written_bytes() const { return written_bytes_; }
+  /// Work that does not follow from the bytes that are loaded and written, in kStepsMax. None: it
+  /// may be done; else the command does nothing.
+  std::optional<ErrorReply> take_steps(std::uint64_t steps);
 
   void commit();
 
@@ -124,6 +127,7 @@ class Draft {
   std::optional<std::uint32_t> not_here_;  ///< the slot that is not
   std::uint64_t keys_;
   std::size_t written_bytes_ = 0;
+  std::uint64_t steps_ = 0;
   bool keeps_loaded_ = false;
   std::map<std::string, std::optional<Value>, std::less<>> loaded_;
   std::uint64_t loaded_bytes_ = 0;           ///< of the values in loaded_

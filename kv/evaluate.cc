@@ -27,6 +27,9 @@ EventCause cause_of(const Other&) {
 EventCause cause_of(const IncrBy&) {
   return EventCause::incr_by;
 }
+EventCause cause_of(const IncrByFloat&) {
+  return EventCause::incr_by_float;
+}
 EventCause cause_of(const Append&) {
   return EventCause::append;
 }

@@ -37,6 +37,7 @@ enum class EventCause : std::uint8_t {
   attach_key,
   expire_key,  ///< the key was given a time to live; if it is gone, the time was already over
   persist,     ///< its time to live was taken away
+  incr_by_float,
 };
 
 /// What one command did to one key; of several changes in a transaction only the last state. A

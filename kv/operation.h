@@ -71,6 +71,12 @@ struct IncrBy {
   std::string_view key;
   std::int64_t delta = 0;
 };
+/// Adds to a decimal fraction (kv/decimal.h); a key that does not exist counts as 0. Result: the
+/// sum. Errors: not_a_number, overflow, limit (a transaction adds too many digits).
+struct IncrByFloat {
+  std::string_view key;
+  std::string_view delta;  ///< a number: is_decimal()
+};
 /// Writes after the end of a value; a key that does not exist counts as empty. Result: Integer, the
 /// new length. Errors: limit.
 struct Append {
@@ -256,6 +262,6 @@ struct KeyLease {
 /// The possible parts of a transaction.
 using Operation = std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease,
                                RenewLeases, RevokeLease, AttachKey, ExpireKey, DelEqual,
-                               SetSequential, WithNamedLease, RenewNamed, Get, Exists, MGet, StrLen,
+                               SetSequential, WithNamedLease, RenewNamed, IncrByFloat, Get, Exists, MGet, StrLen,
                                GetRange, Size, LeaseInfo, LeaseList, KeyLease>;
 }  // namespace leasehold::kv

@@ -28,6 +28,9 @@ Result<Reply> run(const GetDel& command, Draft& draft);
 Result<Reply> run(const MSet& mset, Draft& draft);
 Result<Reply> run(const Rename& rename, Draft& draft);
 
+// evaluate_strings.cc
+Result<Reply> run(const IncrByFloat& incr, Draft& draft);
+
 // evaluate_leases.cc
 Result<Reply> run(const GrantLease& grant, Draft& draft);
 Result<Reply> run(const RenewLeases& renew, Draft& draft);

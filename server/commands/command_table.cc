@@ -1,5 +1,6 @@
 #include <leasehold/server/commands/command_categories.h>
 #include <leasehold/server/commands/command_keys.h>
+#include <leasehold/server/commands/command_rows.h>
 #include <leasehold/server/commands/commands.h>
 #include <leasehold/server/front/words.h>
 
@@ -7,91 +8,8 @@
 #include <iterator>
 
 namespace leasehold::server {
+namespace command_rows {
 namespace {
-
-using Effect = CommandEffect;
-using Group = CommandGroup;
-using Form = ReplyForm;
-using Make = std::string (*)(const Arguments&, kv::Operation&);
-using Run = void (*)(Session&, const Arguments&, std::string&);
-using While = WhileListening;
-using Scan = void (*)(StoreReader&, const Arguments&, std::string&);
-
-struct Keys {
-  int first, last, step;
-};
-constexpr Keys kNoKeys = {0, 0, 0};
-constexpr Keys kOneKey = {1, 1, 1};
-constexpr Keys kSecondKey = {2, 2, 1};
-constexpr Keys kTwoKeys = {1, 2, 1};
-constexpr Keys kAllKeys = {1, -1, 1};
-constexpr Keys kPairs = {1, -1, 2};
-
-/// Changes the store when it is applied.
-constexpr CommandSpec change(std::string_view name, int arity, Group group, Keys keys, Make make,
-                             const char* summary) {
-  return {name,      arity,       Effect::write, group, InMulti::queued, keys.first, keys.last,
-          keys.step, Form::plain, summary,       make,  nullptr};
-}
-
-/// A write by itself only where the shorter way is closed.
-constexpr CommandSpec renewal(std::string_view name, int arity, Make make, Run run,
-                              const char* summary) {
-  return {name,
-          arity,
-          Effect::after_writes,
-          Group::leasehold,
-          InMulti::queued,
-          0,
-          0,
-          0,
-          Form::plain,
-          summary,
-          make,
-          run};
-}
-
-/// A read of the store that may also be in a transaction. `run`: a shorter way to do the same.
-constexpr CommandSpec query(std::string_view name, int arity, Group group, Keys keys, Make make,
-                            Form form, const char* summary, Run run = nullptr) {
-  return {name, arity,   Effect::read, group, InMulti::queued, keys.first, keys.last, keys.step,
-          form, summary, make,         run};
-}
-
-/// A read of the store that may not.
-constexpr CommandSpec scan(std::string_view name, int arity, Group group, Scan read,
-                           const char* summary) {
-  return {name, arity,       Effect::read, group,   InMulti::refused, 0,   0,
-          0,    Form::plain, summary,      nullptr, nullptr,          read};
-}
-
-constexpr CommandSpec in_each_group(CommandSpec spec) {
-  spec.in_each_group = true;
-  return spec;
-}
-
-constexpr CommandSpec in_group(CommandSpec spec,
-                               std::size_t (*group_of)(const ServerState&, const Arguments&,
-                                                       const ServedGroups&)) {
-  spec.group_of = group_of;
-  return spec;
-}
-
-/// About the transaction itself: it is not queued.
-constexpr CommandSpec multi(std::string_view name, int arity, Effect effect, Keys keys, Run run,
-                            const char* summary) {
-  return {name,       arity,     effect,    Group::transactions, InMulti::run,
-          keys.first, keys.last, keys.step, Form::transaction,   summary,
-          nullptr,    run};
-}
-
-/// About the connection, the node or the cluster.
-constexpr CommandSpec other(std::string_view name, int arity, Effect effect, Group group, Run run,
-                            const char* summary, InMulti in_multi = InMulti::refused,
-                            While while_listening = While::refused) {
-  return {name, arity,       effect,  group,   in_multi, 0,       0,
-          0,    Form::plain, summary, nullptr, run,      nullptr, while_listening};
-}
 
 constexpr Effect kNone = Effect::none;
 constexpr Effect kRead = Effect::read;
@@ -209,6 +127,8 @@ constexpr CommandSpec kCommands[] = {
     other("hello", -1, Effect::after_all, Group::connection, run_hello, "Chooses RESP2 or RESP3"),
     change("incr", 2, Group::string, kOneKey, make_incr, "Adds 1 to a number"),
     change("incrby", 3, Group::string, kOneKey, make_incrby, "Adds to a number"),
+    change("incrbyfloat", 3, Group::string, kOneKey, make_incrbyfloat,
+           "Adds a fraction to a number"),
     other("info", -1, kNone, Group::server, run_info, "Tells about this node as text"),
     in_each_group(scan("keys", 2, Group::generic, scan_keys, "All keys that match a pattern")),
     change("lease.attach", 3, Group::leasehold, kSecondKey, make_lease_attach,
@@ -364,6 +284,13 @@ constexpr CommandSpec kCommands[] = {
 };
 // clang-format on
 
+}  // namespace
+}  // namespace command_rows
+
+namespace {
+
+using command_rows::kCommands;
+
 constexpr std::size_t kNameBytesMax = 32;
 
 constexpr std::uint32_t hash_of(std::string_view lower_name) {
@@ -470,6 +397,7 @@ const CommandSpec* find_command(const Arguments& args) {
 }
 
 const char* group_name(CommandGroup group) {
+  using Group = CommandGroup;
   switch (group) {
     case Group::string: return "string";
     case Group::generic: return "generic";

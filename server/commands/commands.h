@@ -23,6 +23,7 @@ std::string make_getrange(const Arguments& args, kv::Operation& operation);
 std::string make_getset(const Arguments& args, kv::Operation& operation);
 std::string make_incr(const Arguments& args, kv::Operation& operation);
 std::string make_incrby(const Arguments& args, kv::Operation& operation);
+std::string make_incrbyfloat(const Arguments& args, kv::Operation& operation);
 std::string make_key_lease(const Arguments& args, kv::Operation& operation);
 std::string make_mget(const Arguments& args, kv::Operation& operation);
 std::string make_mset(const Arguments& args, kv::Operation& operation);

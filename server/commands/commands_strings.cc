@@ -1,4 +1,5 @@
 // What the commands on string values ask of the store.
+#include <leasehold/kv/decimal.h>
 #include <leasehold/server/commands/commands.h>
 #include <leasehold/server/front/key_times.h>
 #include <leasehold/server/front/lease_word.h>
@@ -55,6 +56,18 @@ std::string make_incrby(const Arguments& args, kv::Operation& operation) {
   const auto delta = parse_integer(args[2]);
   if (!delta) return kNotAnInteger;
   return add(args[1], *delta, operation);
+}
+
+std::string make_incrbyfloat(const Arguments& args, kv::Operation& operation) {
+  const std::string delta = lowered(args[2]);
+  const std::string_view unsigned_delta =
+      std::string_view(delta).substr(!delta.empty() && (delta[0] == '-' || delta[0] == '+') ? 1 : 0);
+  if (unsigned_delta == "inf" || unsigned_delta == "infinity") {
+    return "ERR increment would produce NaN or Infinity";
+  }
+  if (!kv::is_decimal(args[2])) return "ERR value is not a valid float";
+  operation = kv::IncrByFloat{args[1], args[2]};
+  return {};
 }
 
 std::string make_decrby(const Arguments& args, kv::Operation& operation) {

@@ -29,9 +29,6 @@ constexpr const char* kDump =
 constexpr const char* kObject =
     "a value has no encoding, count of references or idle time here; TYPE, STRLEN and LEASEHOLD "
     "RANGE (its revisions) tell about a key";
-constexpr const char* kFractions =
-    "only whole numbers are added to: use INCRBY in a smaller unit, as cents, or GET and SET with "
-    "WATCH and MULTI";
 constexpr const char* kBits =
     "values are read and written by bytes, not by bits: use GETRANGE and SETRANGE, with WATCH and "
     "MULTI if others write too";
@@ -58,7 +55,6 @@ constexpr Refusal kRefusals[] = {
      "zrandmember zrange zrangebylex zrangebyscore zrank zrem zremrangebylex zremrangebyrank "
      "zremrangebyscore zrevrange zrevrank zscan zscore zunion "},
     {kBits, " bitcount bitfield bitfield_ro bitop bitpos getbit setbit "},
-    {kFractions, " incrbyfloat "},
     {kCompare, " lcs "},
     {kMessages, " publish pubsub spublish ssubscribe sunsubscribe monitor "},
     {kScripts, " eval_ro evalsha_ro fcall fcall_ro function "},

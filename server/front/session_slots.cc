@@ -17,6 +17,7 @@ struct Movable {
   bool operator()(const kv::Set& set) const { return set.lease == grant::LeaseId(0); }
   bool operator()(const kv::Del&) const { return true; }
   bool operator()(const kv::IncrBy&) const { return true; }
+  bool operator()(const kv::IncrByFloat&) const { return true; }
   bool operator()(const kv::Append&) const { return true; }
   bool operator()(const kv::SetRange&) const { return true; }
   bool operator()(const kv::GetDel&) const { return true; }

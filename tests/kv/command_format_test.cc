@@ -63,6 +63,11 @@ TEST(CommandFormat, TheOthersArePinned) {
             "00000001"
             "6b"
             "76");
+  EXPECT_EQ(hex(encoded_text(IncrByFloat{"k", "1.5"})),
+            "0113"
+            "00000003"
+            "312e35"
+            "6b");
   EXPECT_EQ(hex(encoded_text(GetDel{"k"})),
             "0106"
             "6b");

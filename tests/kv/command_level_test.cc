@@ -45,6 +45,7 @@ TEST(CommandLevel, WhatCameLaterNeedsTheLevelOfSettings) {
   EXPECT_EQ(needed(DelUsers{{"ann"}}), raft::kSettingsLevel);
   EXPECT_EQ(needed(CompareState{}), raft::kSettingsLevel);
   EXPECT_EQ(needed(ReportState{}), raft::kSettingsLevel);
+  EXPECT_EQ(needed(IncrByFloat{"k", "1"}), raft::kSettingsLevel);
   const Bytes set = bytes_of(Set{"k", "v"});
   EXPECT_EQ(needed(ActAs{"ann", false, set.view()}), raft::kSettingsLevel);
   EXPECT_EQ(needed(LoadAtMost{1, set.view()}), raft::kSettingsLevel);

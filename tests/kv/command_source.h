@@ -64,7 +64,7 @@ class CommandSource {
   /// With views into keys_ and values_.
   Operation next_operation() {
     const std::string& key = draw_key();
-    switch (random_.below(17)) {
+    switch (random_.below(18)) {
       case 0: return Append{key, keep(std::string(random_.below(5), 'a'))};
       case 1:
         return SetRange{static_cast<std::uint32_t>(random_.below(20)), key,
@@ -88,8 +88,14 @@ class CommandSource {
         if (random_.chance(1, 2)) return KeyLease{key};
         return KeyLease{key, keep(draw_value())};
       case 15: return SetSequential{random_.chance(1, 2) ? "key" : "", keep(draw_value())};
+      case 16: return IncrByFloat{key, keep(draw_fraction())};
       default: return Size{};
     }
+  }
+  std::string draw_fraction() {
+    std::string text = std::to_string(random_.between(-50, 51));
+    if (random_.chance(2, 3)) text += "." + std::to_string(random_.below(1000));
+    return text;
   }
   ExpireKey expire(const std::string& key) {
     ExpireKey out;

@@ -218,6 +218,50 @@ same("incr decr incrby decrby", """
     DECR
 """)
 
+same("incrbyfloat", """
+    INCRBYFLOAT n 1.5
+    INCRBYFLOAT n 1
+    GET n
+    INCRBYFLOAT n -2.5
+    SET n 3
+    INCRBYFLOAT n 1.1
+    SET n 10.5
+    INCRBYFLOAT n 0.1
+    SET n 5.0e3
+    INCRBYFLOAT n 2.0e2
+    SET n 1
+    INCRBYFLOAT n -1.1
+    SET n 17179869184
+    INCRBYFLOAT n 1.5
+    INCRBYFLOAT n +1e2
+    SET t text
+    INCRBYFLOAT t 1
+    SET t ' 1'
+    INCRBYFLOAT t 1
+    SET t ''
+    INCRBYFLOAT t 1
+    INCRBYFLOAT n x
+    INCRBYFLOAT n nan
+    INCRBYFLOAT n inf
+    INCRBYFLOAT n -Infinity
+    INCRBYFLOAT n ' 1'
+    INCRBYFLOAT n 1e5000
+    INCRBYFLOAT n ''
+    SET k 1 EX 100
+    INCRBYFLOAT k .5
+    TTL k
+    MULTI
+    INCRBYFLOAT k 1.25
+    INCRBYFLOAT t 1
+    EXEC
+    INCRBYFLOAT n
+    INCRBYFLOAT n 1 2
+""")
+differs("incrbyfloat", "sums of fractions are exact", """
+    SET n 123456.7
+    INCRBYFLOAT n 0.1
+""", r"\$8\r\n123456\.8\r\n")
+
 # --- keys ------------------------------------------------------------------------------------------
 
 same("del unlink exists touch", """
@@ -1140,7 +1184,7 @@ for words in ("LPUSH k v", "HSET k f v", "SADD k m", "ZADD k 1 m", "XADD k * f v
     differs("", ONE_STORE, words, rf"-ERR '{words.split()[0]}' is not supported: every value")
 for words in ("FLUSHALL", "PUBLISH c m", "SAVE", "DEBUG SLEEP 0",
               "MEMORY USAGE k", "OBJECT ENCODING k", "REPLICAOF no one", "COPY a b",
-              "SETBIT k 1 1", "INCRBYFLOAT k 1.5", "LCS a b", "DUMP k"):
+              "SETBIT k 1 1", "LCS a b", "DUMP k"):
     differs("", "not supported, with the reason", words,
             rf"-ERR '{words.split()[0]}' is not supported: ")
 differs("", FRIENDLY, "NOSUCHCOMMAND a b", r"-ERR unknown command 'NOSUCHCOMMAND'")

@@ -270,7 +270,6 @@ TEST_F(SessionTest, WhatIsNotHereNamesWhatIs) {
       {"MOVE k 1", "only DB 0"},
       {"SWAPDB 0 1", "only DB 0"},
       {"FLUSHALL", "SCAN and DEL"},
-      {"INCRBYFLOAT k 1.5", "INCRBY in a smaller unit"},
       {"SETBIT k 1 1", "GETRANGE and SETRANGE"},
       {"GETBIT k 1", "GETRANGE and SETRANGE"},
       {"BITCOUNT k", "GETRANGE and SETRANGE"},

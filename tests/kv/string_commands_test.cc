@@ -1,0 +1,77 @@
+// Fractions, copies, bits and common parts of values, in both stores.
+#include <leasehold/kv/query.h>
+#include <leasehold/tests/kv/store_support.h>
+
+namespace leasehold::kv::testing {
+namespace {
+
+enum class StoreKind { memory, rocksdb };
+
+class StringCommands : public ::testing::TestWithParam<StoreKind> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == StoreKind::memory) {
+      store_ = std::make_unique<MemoryStore>();
+    } else {
+      store_ = open_store(folder_.path("kv"));
+    }
+    ASSERT_NE(store_, nullptr);
+  }
+  std::string run(const Command& command) {
+    return apply(*store_, ++index_, {encoded(command)}).at(0);
+  }
+  std::string value_of(std::string_view key) {
+    const auto value = store_->get(key).value();
+    return value ? std::string(value->bytes.view()) : "none";
+  }
+  /// How long a key lives in milliseconds; 0: forever.
+  std::int64_t time_of(std::string_view key) {
+    const auto id = store_->get(key).value()->lease;
+    if (id == grant::LeaseId(0)) return 0;
+    return store_->leases_after(grant::LeaseId(id.value() - 1), 1).value().at(0).ttl /
+           std::chrono::milliseconds(1);
+  }
+
+  TemporaryFolder folder_;
+  std::unique_ptr<Store> store_;
+  std::uint64_t index_ = 0;
+};
+
+TEST_P(StringCommands, FractionsAreAdded) {
+  EXPECT_EQ(run(IncrByFloat{"n", "10.5"}), "\"10.5\"");
+  EXPECT_EQ(run(IncrByFloat{"n", "0.1"}), "\"10.6\"");
+  EXPECT_EQ(run(IncrByFloat{"n", "-1e1"}), "\"0.6\"");
+  EXPECT_EQ(value_of("n"), "0.6");
+  EXPECT_EQ(store_->revision(), 3U);
+  run(Set{"n", "1 "});
+  EXPECT_EQ(run(IncrByFloat{"n", "1"}), "error 20: value is not a valid float");
+  run(Set{"n", std::string(kDecimalDigitsMax, '9')});
+  EXPECT_EQ(run(IncrByFloat{"n", "1"}), "error 5: increment would produce NaN or Infinity");
+  EXPECT_EQ(store_->revision(), 5U);
+  Set timed{"t", "1"};
+  timed.ttl = std::chrono::seconds(5);
+  run(timed);
+  EXPECT_EQ(run(IncrByFloat{"t", "1"}), "\"2\"");
+  EXPECT_EQ(time_of("t"), 5000);
+}
+
+// A short command could keep every replica busy otherwise.
+TEST_P(StringCommands, ATransactionAddsSoManyDigits) {
+  run(Set{"n", std::string(4900, '7')});
+  Transaction many;
+  for (int i = 0; i < 3500; ++i) many.operations.push_back(IncrByFloat{"n", "1"});
+  const std::string reply = run(many);
+  EXPECT_EQ(reply.substr(0, 4), "[\"77");
+  EXPECT_NE(reply.find("error 3: nothing was done: it would take more than"), std::string::npos);
+  // What was added before stays: 2^24 steps, of which each takes 4,901.
+  EXPECT_EQ(value_of("n").substr(4895), std::to_string(77777 + (1U << 24U) / 4901));
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, StringCommands,
+                         ::testing::Values(StoreKind::memory, StoreKind::rocksdb),
+                         [](const auto& info) {
+                           return info.param == StoreKind::memory ? "memory" : "rocksdb";
+                         });
+
+}  // namespace
+}  // namespace leasehold::kv::testing
