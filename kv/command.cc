@@ -25,6 +25,8 @@
 //   17 with_named_lease {name}{a command of type 1, 11, 12 or 15 that names no lease: the rest}
 //   18 renew_named  {count u32} and count times {id u64}{name}; id 0: by name, else {name} is empty
 //   19 incr_by_float {length u32}{the number as text}{key: the rest}
+//   20 copy        {flags u8: bit 0 replace, bit 1 seen}, with bit 1 {stamp u64}{left i64},
+//                  {from}{to: the rest}
 //   32 get         {key: the rest}
 //   33 exists      {keys}
 //   34 mget        {keys}
@@ -168,6 +170,7 @@ Result<Operation> decode_operation(std::uint8_t type, BigReader in) {
     case type_of(Tag<WithNamedLease>()): return decode_named(in);
     case type_of(Tag<RenewNamed>()): return decode<RenewNamed>(in);
     case type_of(Tag<IncrByFloat>()): return decode<IncrByFloat>(in);
+    case type_of(Tag<Copy>()): return decode<Copy>(in);
     case type_of(Tag<Get>()): return decode<Get>(in);
     case type_of(Tag<Exists>()): return decode<Exists>(in);
     case type_of(Tag<MGet>()): return decode<MGet>(in);

@@ -159,7 +159,7 @@ struct ReportState {
 using Command =
     std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease, RenewLeases,
                  RevokeLease, AttachKey, ExpireKey, DelEqual, SetSequential, WithNamedLease,
-                 RenewNamed, IncrByFloat, Get, Exists, MGet, StrLen, GetRange, Size, LeaseInfo, LeaseList,
+                 RenewNamed, IncrByFloat, Copy, Get, Exists, MGet, StrLen, GetRange, Size, LeaseInfo, LeaseList,
                  KeyLease, Transaction, OpenSession, CloseSession, TouchSession, ExpireSession,
                  Once, ExpireLeases, SetUser, DelUsers, ActAs, LoadAtMost, CompareState,
                  ReportState, BeginMove, CancelMove, FreezeMove, ExpectSlots, ImportKeys, TakeSlots,

@@ -99,6 +99,13 @@ void fields(Io& io, C& c, Tag<IncrByFloat>) {
   io.last_key(c.key);
 }
 template <class Io, class C>
+void fields(Io& io, C& c, Tag<Copy>) {
+  io.options(c);
+  io.key(c.from);
+  io.last_key(c.to);
+  io.require(check_copy(c));
+}
+template <class Io, class C>
 void fields(Io& io, C& c, Tag<Get>) {
   io.last_key(c.key);
 }

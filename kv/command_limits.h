@@ -40,6 +40,10 @@ inline constexpr unsigned kTimeChangeShift = 3;
 inline constexpr std::uint8_t kTimeGetFlag = 32;
 inline constexpr std::uint8_t kTimeValueFlag = 64;
 inline constexpr std::uint8_t kExpireKeyFlags = 127;
+// Those of Copy.
+inline constexpr std::uint8_t kReplaceFlag = 1;
+inline constexpr std::uint8_t kSeenFlag = 2;
+inline constexpr std::uint8_t kCopyFlags = 3;
 
 inline Result<void> check_key(std::string_view key) {
   if (key.size() <= kKeyBytesMax) return {};
@@ -95,6 +99,14 @@ inline Result<void> check_expire(const ExpireKey& expire) {
     return Error{ErrorCode::invalid_argument, "what is left of a key's time is out of range"};
   }
   return check_time(expire.ttl);
+}
+
+inline Result<void> check_copy(const Copy& copy) {
+  if (copy.from == copy.to) {
+    return Error{ErrorCode::invalid_argument, "source and destination objects are the same"};
+  }
+  if (copy.seen.left >= lease::Duration(0) && copy.seen.left <= grant::kLeaseTtlMax) return {};
+  return Error{ErrorCode::invalid_argument, "what is left of a key's time is out of range"};
 }
 
 inline Result<void> check_user_name(std::string_view name) {

@@ -73,6 +73,16 @@ class Reader {
     if ((flags & kTimeValueFlag) != 0) value(expire.value.emplace());
     note(check_expire(expire));
   }
+  void options(Copy& copy) {
+    const std::uint8_t flags = in_.u8();
+    if ((flags & ~kCopyFlags) != 0) return note(malformed("command: unknown flags"));
+    copy.replace = (flags & kReplaceFlag) != 0;
+    if ((flags & kSeenFlag) == 0) return;
+    number(copy.seen.stamp);
+    number(copy.seen.left);
+    // None is said by the flag alone.
+    if (copy.seen.stamp == 0) note(malformed("command: an invalid stamp"));
+  }
   void options(KeyLease& query) {
     bool given = false;
     flag(given);

@@ -64,6 +64,9 @@ constexpr std::uint8_t type_of(Tag<RenewNamed>) {
 constexpr std::uint8_t type_of(Tag<IncrByFloat>) {
   return 19;
 }
+constexpr std::uint8_t type_of(Tag<Copy>) {
+  return 20;
+}
 constexpr std::uint8_t type_of(Tag<Get>) {
   return 32;
 }

@@ -57,6 +57,13 @@ class Writer {
     }
     if (expire.value) value(*expire.value);
   }
+  void options(const Copy& copy) {
+    const bool seen = copy.seen.stamp != 0;
+    to_.u8(static_cast<std::uint8_t>((copy.replace ? kReplaceFlag : 0U) | (seen ? kSeenFlag : 0U)));
+    if (!seen) return;
+    number(copy.seen.stamp);
+    number(copy.seen.left);
+  }
   void options(const KeyLease& query) {
     flag(query.value.has_value());
     if (query.value) value(*query.value);

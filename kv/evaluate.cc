@@ -30,6 +30,9 @@ EventCause cause_of(const IncrBy&) {
 EventCause cause_of(const IncrByFloat&) {
   return EventCause::incr_by_float;
 }
+EventCause cause_of(const Copy&) {
+  return EventCause::copy;
+}
 EventCause cause_of(const Append&) {
   return EventCause::append;
 }

@@ -70,14 +70,6 @@ Reply why_not(const GrantLease& grant, const grant::LeaseTable::Granted& granted
   LEASEHOLD_UNREACHABLE();
 }
 
-/// What is left of a key's time, or more. The node that made the command has looked before it was
-/// applied, so less is left by now. If it has not seen this lease with this stamp, the key was
-/// given its time after that look, or this node had not heard of it: the whole of it is left at
-/// most.
-lease::Duration most_left(const grant::LeaseTable::Lease& lease, const SeenTime& seen) {
-  return seen.stamp == lease.stamp ? std::min(seen.left, lease.ttl) : lease.ttl;
-}
-
 /// `left`: none: the key lives forever.
 bool holds(TimeCondition condition, std::optional<lease::Duration> left, KeyTime ttl) {
   switch (condition) {

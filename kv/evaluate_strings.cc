@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,6 +33,27 @@ Result<Reply> run(const IncrByFloat& incr, Draft& draft) {
   }
   draft.write(incr.key, Bytes(std::string_view(*sum)), old, Draft::lease_of(old));
   return Reply(ValueReply{Bytes(std::string_view(*sum))});
+}
+
+Result<Reply> run(const Copy& copy, Draft& draft) {
+  const auto from = draft.load(copy.from);
+  if (!from) return from.error();
+  const auto to = draft.load(copy.to);
+  if (!to) return to.error();
+  const std::optional<Value>& old = to.value();
+  if (!from.value() || (old && !copy.replace)) return integer(0);
+  const grant::LeaseId lease = from.value()->lease;
+  if (!grant::is_of_key(lease)) {
+    if (auto why = draft.cannot_attach(old, lease)) return Reply(*why);
+    draft.write(copy.to, from.value()->bytes, old, lease);
+    return integer(1);
+  }
+  // Its time may be over, and yet it is here: so is the copy, for a moment.
+  const KeyTime left =
+      std::max(most_left(*draft.table().find(lease), copy.seen), grant::kLeaseTtlMin);
+  if (auto why = draft.cannot_time(leases_for(old, left))) return Reply(*why);
+  draft.write_timed(copy.to, from.value()->bytes, old, left);
+  return integer(1);
 }
 
 }  // namespace leasehold::kv

@@ -202,6 +202,16 @@ struct ExpireKey {
 
   bool looks_at_time() const { return change == TimeChange::add || condition >= TimeCondition::gt; }
 };
+/// Writes a key's value to another key, with its time: what is left of it as a node saw it, if the
+/// key has a lease of its own; a copy of a key that is attached to the lease of a client is attached
+/// to that lease. Result: Integer, 1; 0: there is no such key, or `to` exists. Errors: no_lease,
+/// not_owner, limit (of leases, or of the lease's keys).
+struct Copy {
+  bool replace = false;  ///< also if `to` exists
+  std::string_view from;
+  std::string_view to;  ///< not `from`
+  SeenTime seen{};      ///< of `from`
+};
 /// Deletes those of the keys that have this value. Result: Integer, how many (a key that is named
 /// twice counts once).
 struct DelEqual {
@@ -262,6 +272,6 @@ struct KeyLease {
 /// The possible parts of a transaction.
 using Operation = std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease,
                                RenewLeases, RevokeLease, AttachKey, ExpireKey, DelEqual,
-                               SetSequential, WithNamedLease, RenewNamed, IncrByFloat, Get, Exists, MGet, StrLen,
+                               SetSequential, WithNamedLease, RenewNamed, IncrByFloat, Copy, Get, Exists, MGet, StrLen,
                                GetRange, Size, LeaseInfo, LeaseList, KeyLease>;
 }  // namespace leasehold::kv

@@ -111,6 +111,9 @@ std::vector<KeyUse> uses_of_command(const CommandSpec& spec, const Arguments& ar
   if (spec.name == "rename" || spec.name == "renamenx") {
     return {{args[1], Kind::key, kReadsAndWrites}, {args[2], Kind::key, kWrites}};
   }
+  if (spec.name == "copy") {
+    return {{args[1], Kind::key, kReads}, {args[2], Kind::key, kWrites}};
+  }
   KeyAccess access = spec.effect == CommandEffect::read ? kReads : kWrites;
   if (access == kWrites && returns_old_value(spec, args)) access = kReadsAndWrites;
   Uses uses;

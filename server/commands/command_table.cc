@@ -94,6 +94,8 @@ constexpr CommandSpec kCommands[] = {
     other("config|help", 2, kNone, Group::server, run_help, "Lists the forms of CONFIG"),
     other("config|set", -4, kNone, Group::server, run_config_set,
           "Refused: settings change with a restart"),
+    change("copy", -3, Group::generic, kTwoKeys, make_copy,
+           "Writes a value and its time to another key: key new [DB 0] [REPLACE]"),
     in_each_group(query("dbsize", 1, Group::server, kNoKeys, make_dbsize, Form::plain,
                         "Counts the keys")),
     change("decr", 2, Group::string, kOneKey, make_decr, "Subtracts 1 from a number"),

@@ -38,6 +38,7 @@ std::string make_setnx(const Arguments& args, kv::Operation& operation);
 std::string make_setrange(const Arguments& args, kv::Operation& operation);
 std::string make_setseq(const Arguments& args, kv::Operation& operation);
 std::string make_strlen(const Arguments& args, kv::Operation& operation);
+std::string make_copy(const Arguments& args, kv::Operation& operation);
 std::string make_dbsize(const Arguments& args, kv::Operation& operation);
 std::string make_del(const Arguments& args, kv::Operation& operation);
 std::string make_exists(const Arguments& args, kv::Operation& operation);

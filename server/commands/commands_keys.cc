@@ -89,6 +89,26 @@ void store_failed(std::string& out, const Error& error) {
 
 }  // namespace
 
+std::string make_copy(const Arguments& args, kv::Operation& operation) {
+  kv::Copy copy;
+  copy.from = args[1];
+  copy.to = args[2];
+  for (std::size_t i = 3; i < args.size(); ++i) {
+    if (equals_ignoring_case(args[i], "replace")) {
+      copy.replace = true;
+    } else if (equals_ignoring_case(args[i], "db") && i + 1 < args.size()) {
+      const auto database = parse_integer(args[++i]);
+      if (!database) return kNotAnInteger;
+      if (*database != 0) return "ERR DB index is out of range";
+    } else {
+      return "ERR syntax error";
+    }
+  }
+  if (copy.from == copy.to) return "ERR source and destination objects are the same";
+  operation = copy;
+  return {};
+}
+
 std::string make_dbsize(const Arguments&, kv::Operation& operation) {
   operation = kv::Size{};
   return {};

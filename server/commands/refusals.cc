@@ -19,9 +19,6 @@ constexpr const char* kDisk =
     "backup";
 constexpr const char* kMembers = "elections decide which node leads";
 constexpr const char* kFlush = "delete keys by name: SCAN and DEL";
-constexpr const char* kCopy =
-    "read the value and write it: GET, then SET with NX; with WATCH and MULTI no other write comes "
-    "between";
 constexpr const char* kMove = "there is only DB 0, with nothing to move keys to";
 constexpr const char* kDump =
     "a value is its bytes and has no other form: GET and SET carry one key elsewhere, LEASEHOLD "
@@ -62,7 +59,6 @@ constexpr Refusal kRefusals[] = {
     {kMembers, " replicaof slaveof failover replconf asking "},
     {kFlush, " flushall flushdb "},
     {kMove, " move swapdb "},
-    {kCopy, " copy "},
     {kDump, " dump restore migrate "},
     {kObject, " object "},
     {kInside, " debug memory latency lolwut module "},

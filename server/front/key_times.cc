@@ -72,10 +72,12 @@ std::string TimeOption::parse(std::string_view command, kv::KeyTime& ttl) const 
 
 void see_time(kv::Operation& operation, const kv::Store& store, kv::LeaseKeeper* keeper) {
   auto* const expire = std::get_if<kv::ExpireKey>(&operation);
-  if (expire == nullptr || !expire->looks_at_time() || keeper == nullptr) return;
-  const auto value = store.get(expire->key);
+  auto* const copy = std::get_if<kv::Copy>(&operation);
+  const bool looks = copy != nullptr || (expire != nullptr && expire->looks_at_time());
+  if (!looks || keeper == nullptr) return;
+  const auto value = store.get(copy != nullptr ? copy->from : expire->key);
   if (!value || !value.value() || value.value()->lease == grant::LeaseId(0)) return;
-  expire->seen = keeper->seen(value.value()->lease);
+  (copy != nullptr ? copy->seen : expire->seen) = keeper->seen(value.value()->lease);
 }
 
 std::optional<std::int64_t> milliseconds_left(const kv::Reply& found, kv::LeaseKeeper* keeper) {

@@ -23,6 +23,7 @@ struct Movable {
   bool operator()(const kv::GetDel&) const { return true; }
   bool operator()(const kv::MSet&) const { return true; }
   bool operator()(const kv::Rename&) const { return true; }
+  bool operator()(const kv::Copy& copy) const { return copy.seen.stamp == 0; }
   bool operator()(const kv::DelEqual&) const { return true; }
   bool operator()(const kv::ExpireKey& expire) const { return !expire.looks_at_time(); }
   template <class Other>

@@ -68,6 +68,20 @@ TEST(CommandFormat, TheOthersArePinned) {
             "00000003"
             "312e35"
             "6b");
+  EXPECT_EQ(hex(encoded_text(Copy{true, "a", "b"})),
+            "0114"
+            "01"
+            "00000001"
+            "61"
+            "62");
+  EXPECT_EQ(hex(encoded_text(Copy{false, "a", "b", {5, KeyTime(6)}})),
+            "0114"
+            "02"
+            "0000000000000005"
+            "0000000000000006"
+            "00000001"
+            "61"
+            "62");
   EXPECT_EQ(hex(encoded_text(GetDel{"k"})),
             "0106"
             "6b");

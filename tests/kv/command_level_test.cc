@@ -46,6 +46,7 @@ TEST(CommandLevel, WhatCameLaterNeedsTheLevelOfSettings) {
   EXPECT_EQ(needed(CompareState{}), raft::kSettingsLevel);
   EXPECT_EQ(needed(ReportState{}), raft::kSettingsLevel);
   EXPECT_EQ(needed(IncrByFloat{"k", "1"}), raft::kSettingsLevel);
+  EXPECT_EQ(needed(Copy{false, "a", "b"}), raft::kSettingsLevel);
   const Bytes set = bytes_of(Set{"k", "v"});
   EXPECT_EQ(needed(ActAs{"ann", false, set.view()}), raft::kSettingsLevel);
   EXPECT_EQ(needed(LoadAtMost{1, set.view()}), raft::kSettingsLevel);

@@ -64,7 +64,7 @@ class CommandSource {
   /// With views into keys_ and values_.
   Operation next_operation() {
     const std::string& key = draw_key();
-    switch (random_.below(18)) {
+    switch (random_.below(19)) {
       case 0: return Append{key, keep(std::string(random_.below(5), 'a'))};
       case 1:
         return SetRange{static_cast<std::uint32_t>(random_.below(20)), key,
@@ -89,6 +89,7 @@ class CommandSource {
         return KeyLease{key, keep(draw_value())};
       case 15: return SetSequential{random_.chance(1, 2) ? "key" : "", keep(draw_value())};
       case 16: return IncrByFloat{key, keep(draw_fraction())};
+      case 17: return copy(key);
       default: return Size{};
     }
   }
@@ -96,6 +97,18 @@ class CommandSource {
     std::string text = std::to_string(random_.between(-50, 51));
     if (random_.chance(2, 3)) text += "." + std::to_string(random_.below(1000));
     return text;
+  }
+  Copy copy(const std::string& key) {
+    Copy out;
+    out.replace = random_.chance(1, 2);
+    out.from = key;
+    do {
+      out.to = draw_key();
+    } while (out.to == out.from);
+    if (random_.chance(1, 2)) {
+      out.seen = {random_.below(60) + 1, std::chrono::milliseconds(random_.below(5))};
+    }
+    return out;
   }
   ExpireKey expire(const std::string& key) {
     ExpireKey out;

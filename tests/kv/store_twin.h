@@ -205,6 +205,19 @@ class Twin {
     }
     return rename.if_free ? "1" : "OK";
   }
+  std::string run(const Copy& copy) {
+    const auto from = cells.find(std::string(copy.from));
+    if (from == cells.end()) return "0";
+    if (!copy.replace && cells.count(std::string(copy.to)) != 0) return "0";
+    std::optional<KeyTime> left;
+    if (from->second.lease_id != 0) {
+      left = from->second.ttl;
+      if (copy.seen.stamp == from->second.stamp && copy.seen.left < *left) left = copy.seen.left;
+      if (*left < grant::kLeaseTtlMin) left = grant::kLeaseTtlMin;
+    }
+    write_for(std::string(copy.to), std::string(from->second.bytes), left);
+    return "1";
+  }
   std::string run(const Get& get) { return value_or_nil(get.key); }
   std::string run(const Exists& exists) {
     std::size_t count = 0;

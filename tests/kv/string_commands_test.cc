@@ -67,6 +67,64 @@ TEST_P(StringCommands, ATransactionAddsSoManyDigits) {
   EXPECT_EQ(value_of("n").substr(4895), std::to_string(77777 + (1U << 24U) / 4901));
 }
 
+TEST_P(StringCommands, ACopyHasTheValueAndWhatIsLeftOfTheTime) {
+  EXPECT_EQ(run(Copy{false, "a", "b"}), "0");
+  run(Set{"a", "1"});
+  EXPECT_EQ(run(Copy{false, "a", "b"}), "1");
+  EXPECT_EQ(value_of("b"), "1");
+  EXPECT_EQ(time_of("b"), 0);
+  Set timed{"a", "2"};
+  timed.ttl = std::chrono::seconds(5);
+  run(timed);
+  EXPECT_EQ(run(Copy{false, "a", "b"}), "0");
+  EXPECT_EQ(value_of("b"), "1");
+  // Nobody has seen how much is left: all of it.
+  EXPECT_EQ(run(Copy{true, "a", "b"}), "1");
+  EXPECT_EQ(value_of("b"), "2");
+  EXPECT_EQ(time_of("b"), 5000);
+  const auto stamp = store_->leases_after(
+      grant::LeaseId(store_->get("a").value()->lease.value() - 1), 1).value().at(0).stamp;
+  EXPECT_EQ(run(Copy{false, "a", "c", {stamp, std::chrono::seconds(3)}}), "1");
+  EXPECT_EQ(time_of("c"), 3000);
+  EXPECT_EQ(run(Copy{true, "a", "c", {stamp + 100, std::chrono::seconds(1)}}), "1");
+  EXPECT_EQ(time_of("c"), 5000);
+  // Its time is over, and it is still here.
+  EXPECT_EQ(run(Copy{true, "a", "c", {stamp, KeyTime(0)}}), "1");
+  EXPECT_EQ(time_of("c"), 1);
+  EXPECT_EQ(time_of("a"), 5000);
+  // Over a key with a time, one that has none.
+  run(Set{"plain", "3"});
+  EXPECT_EQ(run(Copy{true, "plain", "c"}), "1");
+  EXPECT_EQ(time_of("c"), 0);
+}
+
+TEST_P(StringCommands, ACopyIsAttachedToTheLeaseOfAClient) {
+  run(GrantLease{grant::LeaseId(7), std::chrono::seconds(10), "", "me"});
+  Set leased{"a", "1"};
+  leased.lease = grant::LeaseId(7);
+  run(leased);
+  EXPECT_EQ(run(Copy{false, "a", "b"}), "1");
+  EXPECT_EQ(store_->get("b").value()->lease, grant::LeaseId(7));
+  EXPECT_EQ(run(RevokeLease{grant::LeaseId(7)}), "OK");
+  EXPECT_EQ(value_of("a"), "none");
+  EXPECT_EQ(value_of("b"), "none");
+  EXPECT_EQ(store_->size(), 0U);
+}
+
+TEST_P(StringCommands, NobodyCopiesAKeyOfAnothersLease) {
+  const Bytes grant =
+      encoded(GrantLease{grant::LeaseId(7), std::chrono::seconds(10), "", "me"});
+  run(SetUser{"ann", 0, "on"});
+  run(ActAs{"ann", false, grant.view()});
+  Set leased{"a", "1"};
+  leased.lease = grant::LeaseId(7);
+  run(leased);
+  const Bytes copy = encoded(Copy{false, "a", "b"});
+  EXPECT_EQ(run(ActAs{"bob", false, copy.view()}).substr(0, 9), "error 17:");
+  EXPECT_EQ(value_of("b"), "none");
+  EXPECT_EQ(run(ActAs{"ann", false, copy.view()}), "1");
+}
+
 INSTANTIATE_TEST_SUITE_P(Both, StringCommands,
                          ::testing::Values(StoreKind::memory, StoreKind::rocksdb),
                          [](const auto& info) {

@@ -300,6 +300,42 @@ same("rename renamenx", """
     RENAME a
     RENAMENX a
 """)
+same("copy", """
+    COPY a b
+    SET a 1
+    COPY a b
+    COPY a b
+    GET b
+    SET a 2 EX 100
+    COPY a b REPLACE
+    GET b
+    TTL b
+    COPY a c
+    TTL c
+    SET d 1
+    COPY d c replace
+    TTL c
+    COPY a a
+    COPY a a REPLACE
+    COPY a b DB 0 REPLACE
+    COPY a b DB x
+    COPY a b DB
+    COPY a b nonsense
+    COPY a b DB -1
+    COPY nothing b REPLACE
+    EXISTS b
+    MULTI
+    SET a 3 EX 100
+    COPY a e
+    TTL e
+    EXEC
+    COPY a
+    COMMAND GETKEYS COPY a b REPLACE
+""")
+differs("copy", "there is only DB 0", """
+    SET a 1
+    COPY a b DB 1
+""", r"-ERR DB index is out of range")
 same("dbsize", """
     DBSIZE
     MSET a 1 b 2
@@ -1183,7 +1219,7 @@ differs("acl acl|help", FRIENDLY, "ACL HELP", r"\*\d+\r\n")
 for words in ("LPUSH k v", "HSET k f v", "SADD k m", "ZADD k 1 m", "XADD k * f v"):
     differs("", ONE_STORE, words, rf"-ERR '{words.split()[0]}' is not supported: every value")
 for words in ("FLUSHALL", "PUBLISH c m", "SAVE", "DEBUG SLEEP 0",
-              "MEMORY USAGE k", "OBJECT ENCODING k", "REPLICAOF no one", "COPY a b",
+              "MEMORY USAGE k", "OBJECT ENCODING k", "REPLICAOF no one",
               "SETBIT k 1 1", "LCS a b", "DUMP k"):
     differs("", "not supported, with the reason", words,
             rf"-ERR '{words.split()[0]}' is not supported: ")

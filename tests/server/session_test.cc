@@ -262,7 +262,6 @@ TEST_F(SessionTest, AClientThatHungUpIsForgotten) {
 // A refusal names a command that works, and only true facts.
 TEST_F(SessionTest, WhatIsNotHereNamesWhatIs) {
   const std::vector<std::pair<const char*, const char*>> told = {
-      {"COPY a b", "GET, then SET with NX"},
       {"OBJECT ENCODING k", "LEASEHOLD RANGE"},
       {"DUMP k", "GET and SET carry one key"},
       {"RESTORE k 0 x", "LEASEHOLD BACKUP"},
