@@ -27,6 +27,7 @@
 //   19 incr_by_float {length u32}{the number as text}{key: the rest}
 //   20 copy        {flags u8: bit 0 replace, bit 1 seen}, with bit 1 {stamp u64}{left i64},
 //                  {from}{to: the rest}
+//   21 set_bit     {at u32}{flag u8: on}{key: the rest}
 //   32 get         {key: the rest}
 //   33 exists      {keys}
 //   34 mget        {keys}
@@ -36,6 +37,8 @@
 //   38 lease_info  {id u64}{name: the rest}
 //   39 lease_list  {after u64}{count u32}
 //   40 key_lease   {flags u8: bit 0 value}, with bit 0 {value}, {key: the rest}
+//   41 get_bit     {at u32}{key: the rest}
+//   42 bit_count   {start i64}{end i64}{flag u8: bits}{key: the rest}
 //   64 transaction {count u32} and count times {key}{mod revision u64},
 //                  {count u32} and count times {length u32}{a command of a type below 64}
 //   65 open_session   nothing
@@ -171,6 +174,9 @@ Result<Operation> decode_operation(std::uint8_t type, BigReader in) {
     case type_of(Tag<RenewNamed>()): return decode<RenewNamed>(in);
     case type_of(Tag<IncrByFloat>()): return decode<IncrByFloat>(in);
     case type_of(Tag<Copy>()): return decode<Copy>(in);
+    case type_of(Tag<SetBit>()): return decode<SetBit>(in);
+    case type_of(Tag<GetBit>()): return decode<GetBit>(in);
+    case type_of(Tag<BitCount>()): return decode<BitCount>(in);
     case type_of(Tag<Get>()): return decode<Get>(in);
     case type_of(Tag<Exists>()): return decode<Exists>(in);
     case type_of(Tag<MGet>()): return decode<MGet>(in);

@@ -106,6 +106,25 @@ void fields(Io& io, C& c, Tag<Copy>) {
   io.require(check_copy(c));
 }
 template <class Io, class C>
+void fields(Io& io, C& c, Tag<SetBit>) {
+  io.number(c.at);
+  io.flag(c.on);
+  io.last_key(c.key);
+  io.require(check_bit(c.at));
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<GetBit>) {
+  io.number(c.at);
+  io.last_key(c.key);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<BitCount>) {
+  io.number(c.start);
+  io.number(c.end);
+  io.flag(c.bits);
+  io.last_key(c.key);
+}
+template <class Io, class C>
 void fields(Io& io, C& c, Tag<Get>) {
   io.last_key(c.key);
 }

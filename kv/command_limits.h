@@ -66,6 +66,11 @@ inline Result<void> check_decimal(std::string_view text) {
   return Error{ErrorCode::invalid_argument, "what is to be added is not a number"};
 }
 
+inline Result<void> check_bit(std::uint32_t at) {
+  if (at < kBitsMax) return {};
+  return limit_error("the number of a bit", at, kBitsMax - 1);
+}
+
 inline Result<void> check_count(std::size_t count) {
   if (count == 0) return Error{ErrorCode::invalid_argument, "no key was given"};
   if (count > kCommandKeysMax) return limit_error("the number of keys", count, kCommandKeysMax);

@@ -67,6 +67,9 @@ constexpr std::uint8_t type_of(Tag<IncrByFloat>) {
 constexpr std::uint8_t type_of(Tag<Copy>) {
   return 20;
 }
+constexpr std::uint8_t type_of(Tag<SetBit>) {
+  return 21;
+}
 constexpr std::uint8_t type_of(Tag<Get>) {
   return 32;
 }
@@ -93,6 +96,12 @@ constexpr std::uint8_t type_of(Tag<LeaseList>) {
 }
 constexpr std::uint8_t type_of(Tag<KeyLease>) {
   return 40;
+}
+constexpr std::uint8_t type_of(Tag<GetBit>) {
+  return 41;
+}
+constexpr std::uint8_t type_of(Tag<BitCount>) {
+  return 42;
 }
 constexpr std::uint8_t type_of(Tag<OpenSession>) {
   return 65;

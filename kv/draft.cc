@@ -1,5 +1,6 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/kv/draft.h>
+#include <leasehold/kv/query.h>
 
 #include <fmt/format.h>
 

@@ -51,9 +51,6 @@ class Backend {
   virtual void tell(const Revision& revision) = 0;
 };
 
-/// Of a command that would take more than kStepsMax steps.
-ErrorReply too_many_steps();
-
 /// The numbers that a store keeps in addition to the keys.
 struct Counters {
   std::uint64_t revision = 0;  ///< commands that changed anything

@@ -1,8 +1,7 @@
 // What the operations on fractions, bits and copies of values do.
+#include <leasehold/kv/bits.h>
 #include <leasehold/kv/decimal.h>
 #include <leasehold/kv/run.h>
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
@@ -10,13 +9,6 @@
 #include <utility>
 
 namespace leasehold::kv {
-
-ErrorReply too_many_steps() {
-  return ErrorReply{ErrorKind::limit,
-                    fmt::format("nothing was done: it would take more than {} steps; give shorter "
-                                "values, or fewer of them at once",
-                                kStepsMax)};
-}
 
 Result<Reply> run(const IncrByFloat& incr, Draft& draft) {
   const auto loaded = draft.load(incr.key);
@@ -33,6 +25,23 @@ Result<Reply> run(const IncrByFloat& incr, Draft& draft) {
   }
   draft.write(incr.key, Bytes(std::string_view(*sum)), old, Draft::lease_of(old));
   return Reply(ValueReply{Bytes(std::string_view(*sum))});
+}
+
+Result<Reply> run(const SetBit& set, Draft& draft) {
+  const auto loaded = draft.load(set.key);
+  if (!loaded) return loaded.error();
+  const std::optional<Value>& old = loaded.value();
+  const std::string_view before = old ? old->bytes.view() : std::string_view();
+  const std::size_t byte = set.at / 8;
+  const bool was = bit_of(before, set.at);
+  if (byte < before.size() && was == set.on) return integer(was ? 1 : 0);
+  std::string whole(before);
+  whole.resize(std::max(before.size(), byte + 1), '\0');
+  const auto mask = static_cast<unsigned char>(0x80U >> (set.at % 8));
+  const auto bits = static_cast<unsigned char>(whole[byte]);
+  whole[byte] = static_cast<char>(set.on ? bits | mask : bits & ~mask);
+  draft.write(set.key, Bytes(std::move(whole)), old, Draft::lease_of(old));
+  return integer(was ? 1 : 0);
 }
 
 Result<Reply> run(const Copy& copy, Draft& draft) {

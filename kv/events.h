@@ -39,6 +39,7 @@ enum class EventCause : std::uint8_t {
   persist,     ///< its time to live was taken away
   incr_by_float,
   copy,
+  set_bit,
 };
 
 /// What one command did to one key; of several changes in a transaction only the last state. A

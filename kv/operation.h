@@ -90,6 +90,14 @@ struct SetRange {
   std::string_view key;
   std::string_view bytes;
 };
+/// Sets or clears one bit of a value, which grows with zeros as needed: the bits of a byte count
+/// from its highest one. A key that does not exist counts as empty. Nothing is written if the bit is
+/// there and is right. Result: Integer, the bit before.
+struct SetBit {
+  std::uint32_t at = 0;  ///< below kBitsMax
+  bool on = false;
+  std::string_view key;
+};
 /// Deletes and returns. Result: the value, or Nil.
 struct GetDel {
   std::string_view key;
@@ -245,6 +253,18 @@ struct GetRange {
   std::int64_t end = 0;
   std::string_view key;
 };
+/// Result: Integer, the bit; 0 behind the end of the value, or if there is no such key.
+struct GetBit {
+  std::uint32_t at = 0;
+  std::string_view key;
+};
+/// Result: Integer, how many bits are set in a part of a value, as in GetRange; 0 for no such key.
+struct BitCount {
+  std::int64_t start = 0;
+  std::int64_t end = -1;
+  bool bits = false;  ///< the ends are bits, else bytes
+  std::string_view key;
+};
 /// Result: Integer, the number of keys.
 struct Size {};
 /// By id, or (0) by name. Result: Nil, or an array of Integer id, Integer token, Integer time to
@@ -272,6 +292,7 @@ struct KeyLease {
 /// The possible parts of a transaction.
 using Operation = std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease,
                                RenewLeases, RevokeLease, AttachKey, ExpireKey, DelEqual,
-                               SetSequential, WithNamedLease, RenewNamed, IncrByFloat, Copy, Get, Exists, MGet, StrLen,
-                               GetRange, Size, LeaseInfo, LeaseList, KeyLease>;
+                               SetSequential, WithNamedLease, RenewNamed, IncrByFloat, Copy, SetBit,
+                               Get, Exists, MGet, StrLen, GetRange, Size, LeaseInfo, LeaseList,
+                               KeyLease, GetBit, BitCount>;
 }  // namespace leasehold::kv

@@ -39,6 +39,7 @@ inline lease::Duration most_left(const grant::LeaseTable::Lease& lease, const Se
 // evaluate_strings.cc
 Result<Reply> run(const IncrByFloat& incr, Draft& draft);
 Result<Reply> run(const Copy& copy, Draft& draft);
+Result<Reply> run(const SetBit& set, Draft& draft);
 
 // evaluate_leases.cc
 Result<Reply> run(const GrantLease& grant, Draft& draft);

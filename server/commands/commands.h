@@ -9,7 +9,7 @@
 
 namespace leasehold::server {
 
-// commands_strings.cc, commands_keys.cc, commands_expiry.cc and commands_leases.cc: what the store
+// commands_strings.cc, commands_bits.cc, commands_keys.cc, commands_expiry.cc and commands_leases.cc: what the store
 // is asked for.
 std::string make_append(const Arguments& args, kv::Operation& operation);
 std::string make_decr(const Arguments& args, kv::Operation& operation);
@@ -24,6 +24,9 @@ std::string make_getset(const Arguments& args, kv::Operation& operation);
 std::string make_incr(const Arguments& args, kv::Operation& operation);
 std::string make_incrby(const Arguments& args, kv::Operation& operation);
 std::string make_incrbyfloat(const Arguments& args, kv::Operation& operation);
+std::string make_bitcount(const Arguments& args, kv::Operation& operation);
+std::string make_getbit(const Arguments& args, kv::Operation& operation);
+std::string make_setbit(const Arguments& args, kv::Operation& operation);
 std::string make_key_lease(const Arguments& args, kv::Operation& operation);
 std::string make_mget(const Arguments& args, kv::Operation& operation);
 std::string make_mset(const Arguments& args, kv::Operation& operation);

@@ -27,8 +27,8 @@ constexpr const char* kObject =
     "a value has no encoding, count of references or idle time here; TYPE, STRLEN and LEASEHOLD "
     "RANGE (its revisions) tell about a key";
 constexpr const char* kBits =
-    "values are read and written by bytes, not by bits: use GETRANGE and SETRANGE, with WATCH and "
-    "MULTI if others write too";
+    "of the commands on bits there are SETBIT, GETBIT and BITCOUNT; GETRANGE and SETRANGE read and "
+    "write bytes, with WATCH and MULTI if others write too";
 constexpr const char* kCompare =
     "values are not compared with each other here: MGET both and compare them in the client";
 constexpr const char* kInside = "use INFO, LEASEHOLD STATUS and LEASEHOLD EXPLAIN";
@@ -51,7 +51,7 @@ constexpr Refusal kRefusals[] = {
      "xtrim zadd zcard zcount zdiff zincrby zinter zlexcount zmpop zmscore zpopmax zpopmin "
      "zrandmember zrange zrangebylex zrangebyscore zrank zrem zremrangebylex zremrangebyrank "
      "zremrangebyscore zrevrange zrevrank zscan zscore zunion "},
-    {kBits, " bitcount bitfield bitfield_ro bitop bitpos getbit setbit "},
+    {kBits, " bitfield bitfield_ro bitop bitpos "},
     {kCompare, " lcs "},
     {kMessages, " publish pubsub spublish ssubscribe sunsubscribe monitor "},
     {kScripts, " eval_ro evalsha_ro fcall fcall_ro function "},

@@ -20,6 +20,7 @@ struct Movable {
   bool operator()(const kv::IncrByFloat&) const { return true; }
   bool operator()(const kv::Append&) const { return true; }
   bool operator()(const kv::SetRange&) const { return true; }
+  bool operator()(const kv::SetBit&) const { return true; }
   bool operator()(const kv::GetDel&) const { return true; }
   bool operator()(const kv::MSet&) const { return true; }
   bool operator()(const kv::Rename&) const { return true; }

@@ -82,6 +82,21 @@ TEST(CommandFormat, TheOthersArePinned) {
             "00000001"
             "61"
             "62");
+  EXPECT_EQ(hex(encoded_text(SetBit{258, true, "k"})),
+            "0115"
+            "00000102"
+            "01"
+            "6b");
+  EXPECT_EQ(hex(encoded_text(GetBit{258, "k"})),
+            "0129"
+            "00000102"
+            "6b");
+  EXPECT_EQ(hex(encoded_text(BitCount{1, -1, true, "k"})),
+            "012a"
+            "0000000000000001"
+            "ffffffffffffffff"
+            "01"
+            "6b");
   EXPECT_EQ(hex(encoded_text(GetDel{"k"})),
             "0106"
             "6b");

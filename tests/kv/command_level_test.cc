@@ -47,6 +47,9 @@ TEST(CommandLevel, WhatCameLaterNeedsTheLevelOfSettings) {
   EXPECT_EQ(needed(ReportState{}), raft::kSettingsLevel);
   EXPECT_EQ(needed(IncrByFloat{"k", "1"}), raft::kSettingsLevel);
   EXPECT_EQ(needed(Copy{false, "a", "b"}), raft::kSettingsLevel);
+  EXPECT_EQ(needed(SetBit{1, true, "k"}), raft::kSettingsLevel);
+  EXPECT_EQ(needed(Transaction{{}, {GetBit{1, "k"}}}), raft::kSettingsLevel);
+  EXPECT_EQ(needed(BitCount{0, -1, false, "k"}), raft::kSettingsLevel);
   const Bytes set = bytes_of(Set{"k", "v"});
   EXPECT_EQ(needed(ActAs{"ann", false, set.view()}), raft::kSettingsLevel);
   EXPECT_EQ(needed(LoadAtMost{1, set.view()}), raft::kSettingsLevel);

@@ -64,7 +64,7 @@ class CommandSource {
   /// With views into keys_ and values_.
   Operation next_operation() {
     const std::string& key = draw_key();
-    switch (random_.below(19)) {
+    switch (random_.below(22)) {
       case 0: return Append{key, keep(std::string(random_.below(5), 'a'))};
       case 1:
         return SetRange{static_cast<std::uint32_t>(random_.below(20)), key,
@@ -90,6 +90,12 @@ class CommandSource {
       case 15: return SetSequential{random_.chance(1, 2) ? "key" : "", keep(draw_value())};
       case 16: return IncrByFloat{key, keep(draw_fraction())};
       case 17: return copy(key);
+      case 18:
+        return SetBit{static_cast<std::uint32_t>(random_.below(200)), random_.chance(1, 2), key};
+      case 19: return GetBit{static_cast<std::uint32_t>(random_.below(200)), key};
+      case 20:
+        return BitCount{random_.between(-90, 90), random_.between(-90, 90), random_.chance(1, 2),
+                        key};
       default: return Size{};
     }
   }

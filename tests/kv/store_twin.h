@@ -218,6 +218,33 @@ class Twin {
     write_for(std::string(copy.to), std::string(from->second.bytes), left);
     return "1";
   }
+  static bool bit(const std::string& bytes, std::size_t at) {
+    if (at / 8 >= bytes.size()) return false;
+    return ((static_cast<unsigned char>(bytes[at / 8]) >> (7 - at % 8)) & 1) == 1;
+  }
+  std::string run(const SetBit& set) {
+    std::string bytes = bytes_of(set.key);
+    const bool was = bit(bytes, set.at);
+    const bool writes = bytes.size() <= set.at / 8 || was != set.on;
+    while (bytes.size() <= set.at / 8) bytes.push_back('\0');
+    if (was != set.on) bytes[set.at / 8] = static_cast<char>(bytes[set.at / 8] ^ (1 << (7 - set.at % 8)));
+    if (writes) write(std::string(set.key), bytes);
+    return was ? "1" : "0";
+  }
+  std::string run(const GetBit& get) { return bit(bytes_of(get.key), get.at) ? "1" : "0"; }
+  std::string run(const BitCount& query) {
+    const std::string bytes = bytes_of(query.key);
+    const auto length = static_cast<std::int64_t>(bytes.size()) * (query.bits ? 8 : 1);
+    std::size_t count = 0;
+    if (query.start < 0 && query.end < 0 && query.start > query.end) return "0";
+    for (std::size_t at = 0; at < bytes.size() * 8; ++at) {
+      const auto i = static_cast<std::int64_t>(query.bits ? at : at / 8);
+      const bool behind_start = query.start < 0 ? i >= length + query.start : i >= query.start;
+      const bool before_end = query.end < 0 ? i == 0 || i <= length + query.end : i <= query.end;
+      if (behind_start && before_end && bit(bytes, at)) ++count;
+    }
+    return std::to_string(count);
+  }
   std::string run(const Get& get) { return value_or_nil(get.key); }
   std::string run(const Exists& exists) {
     std::size_t count = 0;

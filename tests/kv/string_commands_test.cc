@@ -125,6 +125,49 @@ TEST_P(StringCommands, NobodyCopiesAKeyOfAnothersLease) {
   EXPECT_EQ(run(ActAs{"ann", false, copy.view()}), "1");
 }
 
+TEST_P(StringCommands, BitsOfAValue) {
+  EXPECT_EQ(run(SetBit{7, true, "k"}), "0");
+  EXPECT_EQ(value_of("k"), "\x01");
+  EXPECT_EQ(run(SetBit{7, true, "k"}), "1");
+  EXPECT_EQ(store_->revision(), 1U) << "it was right";
+  EXPECT_EQ(run(SetBit{8, false, "k"}), "0");
+  EXPECT_EQ(value_of("k"), std::string("\x01\0", 2)) << "it has grown";
+  EXPECT_EQ(run(SetBit{7, false, "k"}), "1");
+  EXPECT_EQ(run(GetBit{7, "k"}), "0");
+  EXPECT_EQ(run(SetBit{kBitsMax - 1, true, "big"}), "0");
+  EXPECT_EQ(store_->length("big").value(), kValueBytesMax);
+  EXPECT_EQ(run(GetBit{kBitsMax - 1, "big"}), "1");
+  EXPECT_EQ(run(GetBit{0xffffffff, "big"}), "0");
+  EXPECT_EQ(run(BitCount{0, -1, false, "big"}), "1");
+  EXPECT_FALSE(encode_command(SetBit{kBitsMax, true, "k"}));
+}
+
+TEST_P(StringCommands, BitsAreCountedInAPart) {
+  run(Set{"k", "foobar"});
+  const auto count = [&](std::int64_t start, std::int64_t end, bool bits) {
+    const std::string in_log = run(BitCount{start, end, bits, "k"});
+    EXPECT_EQ(text(encode_reply(query(BitCount{start, end, bits, "k"}, *store_).value())), in_log);
+    return in_log;
+  };
+  EXPECT_EQ(count(0, -1, false), "26");
+  EXPECT_EQ(count(0, 0, false), "4");
+  EXPECT_EQ(count(1, 1, false), "6");
+  EXPECT_EQ(count(5, 30, true), "17");
+  EXPECT_EQ(count(-1, -1, true), "0");
+  EXPECT_EQ(count(3, 1, false), "0");
+  EXPECT_EQ(count(100, 200, true), "0");
+  EXPECT_EQ(run(BitCount{0, -1, false, "none"}), "0");
+}
+
+TEST_P(StringCommands, ATransactionCountsSoManyBits) {
+  run(SetBit{kBitsMax - 1, true, "big"});
+  Transaction many;
+  for (int i = 0; i < 70; ++i) many.operations.push_back(BitCount{0, -1, false, "big"});
+  const std::string reply = run(many);
+  EXPECT_EQ(reply.substr(0, 5), "[1,1,");
+  EXPECT_NE(reply.find("error 3: nothing was done: it would take more than"), std::string::npos);
+}
+
 INSTANTIATE_TEST_SUITE_P(Both, StringCommands,
                          ::testing::Values(StoreKind::memory, StoreKind::rocksdb),
                          [](const auto& info) {

@@ -257,6 +257,69 @@ same("incrbyfloat", """
     INCRBYFLOAT n
     INCRBYFLOAT n 1 2
 """)
+same("setbit getbit bitcount", """
+    SETBIT k 7 1
+    SETBIT k 7 1
+    GET k
+    SETBIT k 1 1
+    SETBIT k 7 0
+    GET k
+    SETBIT k 23 0
+    STRLEN k
+    GETBIT k 1
+    GETBIT k 2
+    GETBIT k 4294967295
+    GETBIT nothing 1
+    SETBIT k x 1
+    SETBIT k -1 1
+    SETBIT k 4294967296 1
+    SETBIT k 1 2
+    SETBIT k 1 x
+    SETBIT k 1 -1
+    GETBIT k x
+    GETBIT k -1
+    GETBIT k 4294967296
+    SET n 12
+    SETBIT n 6 1
+    GET n
+    GETBIT n 3
+    SET t foobar EX 100
+    BITCOUNT t
+    BITCOUNT t 0 0
+    BITCOUNT t 1 1
+    BITCOUNT t 1 1 BYTE
+    BITCOUNT t 5 30 BIT
+    BITCOUNT t -7 -2 bit
+    BITCOUNT t 0 -1
+    BITCOUNT t -2 -1
+    BITCOUNT t -1 -2
+    BITCOUNT t -100 100
+    BITCOUNT t 4 2
+    BITCOUNT t 100 200
+    BITCOUNT t -200 -100
+    BITCOUNT t -200 -100 BIT
+    BITCOUNT nothing
+    BITCOUNT nothing 0 1
+    BITCOUNT t 0
+    BITCOUNT t 0 1 NIBBLE
+    BITCOUNT t 0 1 BIT x
+    BITCOUNT t x 1
+    BITCOUNT t 0 1.5
+    SETBIT t 0 1
+    TTL t
+    MULTI
+    SETBIT t 1 0
+    GETBIT t 1
+    BITCOUNT t
+    EXEC
+    SETBIT k 1
+    GETBIT k
+    BITCOUNT
+""")
+differs("setbit", LIMITS, "SETBIT k 134217728 1",
+        r"-ERR bit offset is not an integer or out of range\r\n")
+differs("bitcount", "words are judged before the key is read", "BITCOUNT nothing 0",
+        r"-ERR syntax error")
 differs("incrbyfloat", "sums of fractions are exact", """
     SET n 123456.7
     INCRBYFLOAT n 0.1
@@ -1220,7 +1283,7 @@ for words in ("LPUSH k v", "HSET k f v", "SADD k m", "ZADD k 1 m", "XADD k * f v
     differs("", ONE_STORE, words, rf"-ERR '{words.split()[0]}' is not supported: every value")
 for words in ("FLUSHALL", "PUBLISH c m", "SAVE", "DEBUG SLEEP 0",
               "MEMORY USAGE k", "OBJECT ENCODING k", "REPLICAOF no one",
-              "SETBIT k 1 1", "LCS a b", "DUMP k"):
+              "BITPOS k 1", "LCS a b", "DUMP k"):
     differs("", "not supported, with the reason", words,
             rf"-ERR '{words.split()[0]}' is not supported: ")
 differs("", FRIENDLY, "NOSUCHCOMMAND a b", r"-ERR unknown command 'NOSUCHCOMMAND'")

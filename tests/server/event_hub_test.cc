@@ -308,6 +308,7 @@ TEST(EventName, IsThatOfRedis) {
   EXPECT_EQ(name(Kind::set, Cause::incr_by), "incrby");
   EXPECT_EQ(name(Kind::set, Cause::incr_by_float), "incrbyfloat");
   EXPECT_EQ(name(Kind::set, Cause::copy), "copy_to");
+  EXPECT_EQ(name(Kind::set, Cause::set_bit), "setbit");
   EXPECT_EQ(name(Kind::set, Cause::append), "append");
   EXPECT_EQ(name(Kind::set, Cause::set_range), "setrange");
   EXPECT_EQ(name(Kind::set, Cause::rename), "rename_to");
