@@ -4,6 +4,7 @@
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/store.h>
 #include <leasehold/tests/kv/store_support.h>
+#include <leasehold/tests/kv/twin_values.h>
 
 #include <gtest/gtest.h>
 
@@ -218,32 +219,22 @@ class Twin {
     write_for(std::string(copy.to), std::string(from->second.bytes), left);
     return "1";
   }
-  static bool bit(const std::string& bytes, std::size_t at) {
-    if (at / 8 >= bytes.size()) return false;
-    return ((static_cast<unsigned char>(bytes[at / 8]) >> (7 - at % 8)) & 1) == 1;
-  }
   std::string run(const SetBit& set) {
     std::string bytes = bytes_of(set.key);
-    const bool was = bit(bytes, set.at);
+    const bool was = twin_bit(bytes, set.at);
     const bool writes = bytes.size() <= set.at / 8 || was != set.on;
     while (bytes.size() <= set.at / 8) bytes.push_back('\0');
-    if (was != set.on) bytes[set.at / 8] = static_cast<char>(bytes[set.at / 8] ^ (1 << (7 - set.at % 8)));
+    char& byte = bytes[set.at / 8];
+    if (was != set.on) byte = static_cast<char>(byte ^ (1 << (7 - set.at % 8)));
     if (writes) write(std::string(set.key), bytes);
     return was ? "1" : "0";
   }
-  std::string run(const GetBit& get) { return bit(bytes_of(get.key), get.at) ? "1" : "0"; }
-  std::string run(const BitCount& query) {
-    const std::string bytes = bytes_of(query.key);
-    const auto length = static_cast<std::int64_t>(bytes.size()) * (query.bits ? 8 : 1);
-    std::size_t count = 0;
-    if (query.start < 0 && query.end < 0 && query.start > query.end) return "0";
-    for (std::size_t at = 0; at < bytes.size() * 8; ++at) {
-      const auto i = static_cast<std::int64_t>(query.bits ? at : at / 8);
-      const bool behind_start = query.start < 0 ? i >= length + query.start : i >= query.start;
-      const bool before_end = query.end < 0 ? i == 0 || i <= length + query.end : i <= query.end;
-      if (behind_start && before_end && bit(bytes, at)) ++count;
-    }
-    return std::to_string(count);
+  std::string run(const GetBit& get) { return twin_bit(bytes_of(get.key), get.at) ? "1" : "0"; }
+  std::string run(const BitCount& count) {
+    return std::to_string(twin_bits(bytes_of(count.key), count));
+  }
+  std::string run(const GetRange& range) {
+    return "\"" + twin_part(bytes_of(range.key), range) + "\"";
   }
   std::string run(const Get& get) { return value_or_nil(get.key); }
   std::string run(const Exists& exists) {
@@ -257,19 +248,6 @@ class Twin {
     return "[" + out + "]";
   }
   std::string run(const StrLen& query) { return std::to_string(bytes_of(query.key).size()); }
-  std::string run(const GetRange& range) {
-    const std::string bytes = bytes_of(range.key);
-    const auto length = static_cast<std::int64_t>(bytes.size());
-    std::string out;
-    if (range.start < 0 && range.end < 0 && range.start > range.end) return "\"\"";
-    for (std::int64_t i = 0; i < length; ++i) {
-      const bool behind_start = range.start < 0 ? i >= length + range.start : i >= range.start;
-      // As in Redis, an end before the beginning means the first byte.
-      const bool before_end = range.end < 0 ? i == 0 || i <= length + range.end : i <= range.end;
-      if (behind_start && before_end) out.push_back(bytes[static_cast<std::size_t>(i)]);
-    }
-    return "\"" + out + "\"";
-  }
   std::string run(const Size&) { return std::to_string(cells.size()); }
   /// The twin has no sessions.
   template <class SessionCommand>
@@ -297,44 +275,12 @@ class Twin {
   std::uint64_t stamps_ = 0;
   std::set<std::string> made_;  ///< by SetSequential, in the command at hand
 
-  /// In 17 digits behind the point; of numbers with few digits and no exponent.
-  __extension__ typedef __int128 Wide;
-  static std::optional<Wide> wide(std::string_view text) {
-    const bool negative = !text.empty() && text[0] == '-';
-    if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
-    Wide value = 0;
-    int places = -1, digits = 0;
-    for (const char c : text) {
-      if (c == '.' && places < 0) {
-        places = 0;
-      } else if (c >= '0' && c <= '9') {
-        value = value * 10 + (c - '0');
-        ++digits;
-        if (places >= 0) ++places;
-      } else {
-        return std::nullopt;
-      }
-    }
-    if (digits == 0) return std::nullopt;
-    for (int i = places < 0 ? 0 : places; i < 17; ++i) value *= 10;
-    return negative ? -value : value;
-  }
   std::string run(const IncrByFloat& incr) {
     const std::string key(incr.key);
-    const auto base = cells.count(key) != 0 ? wide(cells.at(key).bytes) : Wide(0);
-    if (!base) return "error 20: value is not a valid float";
-    Wide sum = *base + *wide(incr.delta);
-    const bool negative = sum < 0;
-    if (negative) sum = -sum;
-    std::string digits;
-    for (int i = 0; i < 18 || sum > 0; ++i, sum /= 10) {
-      if (i == 17) digits.insert(0, ".");
-      digits.insert(0, 1, static_cast<char>('0' + static_cast<int>(sum % 10)));
-    }
-    while (digits.back() == '0') digits.pop_back();
-    if (digits.back() == '.') digits.pop_back();
-    write(key, negative ? "-" + digits : digits);
-    return "\"" + bytes_of(key) + "\"";
+    const auto sum = twin_sum(cells.count(key) != 0 ? cells.at(key).bytes : "0", incr.delta);
+    if (!sum) return "error 20: value is not a valid float";
+    write(key, *sum);
+    return "\"" + *sum + "\"";
   }
   std::string run(const IncrBy& incr) {
     const std::string key(incr.key);

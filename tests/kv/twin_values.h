@@ -1,0 +1,91 @@
+// What the rules say of values, in the shortest way.
+#pragma once
+
+#include <leasehold/kv/command.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace leasehold::kv::testing {
+
+__extension__ typedef __int128 TwinWide;
+
+/// In 17 digits behind the point; of numbers with few digits and no exponent.
+inline std::optional<TwinWide> twin_number(std::string_view text) {
+  const bool negative = !text.empty() && text[0] == '-';
+  if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
+  TwinWide value = 0;
+  int places = -1;
+  int digits = 0;
+  for (const char c : text) {
+    if (c == '.' && places < 0) {
+      places = 0;
+    } else if (c >= '0' && c <= '9') {
+      value = value * 10 + (c - '0');
+      ++digits;
+      if (places >= 0) ++places;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (digits == 0) return std::nullopt;
+  for (int i = places < 0 ? 0 : places; i < 17; ++i) value *= 10;
+  return negative ? -value : value;
+}
+
+inline std::optional<std::string> twin_sum(const std::string& base, std::string_view delta) {
+  const auto number = twin_number(base);
+  if (!number) return std::nullopt;
+  TwinWide sum = *number + *twin_number(delta);
+  const bool negative = sum < 0;
+  if (negative) sum = -sum;
+  std::string digits;
+  for (int i = 0; i < 18 || sum > 0; ++i, sum /= 10) {
+    if (i == 17) digits.insert(0, ".");
+    digits.insert(0, 1, static_cast<char>('0' + static_cast<int>(sum % 10)));
+  }
+  while (digits.back() == '0') digits.pop_back();
+  if (digits.back() == '.') digits.pop_back();
+  return negative ? "-" + digits : digits;
+}
+
+inline bool twin_bit(const std::string& bytes, std::size_t at) {
+  if (at / 8 >= bytes.size()) return false;
+  return ((static_cast<unsigned char>(bytes[at / 8]) >> (7 - at % 8)) & 1) == 1;
+}
+
+/// Whether the one at `i` is in the part, of so many. As in Redis, an end before the beginning means
+/// the first one.
+inline bool twin_inside(std::int64_t i, std::int64_t start, std::int64_t end, std::int64_t length) {
+  if (start < 0 && end < 0 && start > end) return false;
+  const bool behind_start = start < 0 ? i >= length + start : i >= start;
+  const bool before_end = end < 0 ? i == 0 || i <= length + end : i <= end;
+  return behind_start && before_end;
+}
+
+inline std::size_t twin_bits(const std::string& bytes, const BitCount& query) {
+  const std::size_t scale = query.bits ? 1 : 8;
+  const auto length = static_cast<std::int64_t>(bytes.size() * 8 / scale);
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < bytes.size() * 8; ++at) {
+    const auto i = static_cast<std::int64_t>(at / scale);
+    if (twin_inside(i, query.start, query.end, length) && twin_bit(bytes, at)) ++count;
+  }
+  return count;
+}
+
+inline std::string twin_part(const std::string& bytes, const GetRange& range) {
+  std::string out;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (twin_inside(static_cast<std::int64_t>(i), range.start, range.end,
+                    static_cast<std::int64_t>(bytes.size()))) {
+      out.push_back(bytes[i]);
+    }
+  }
+  return out;
+}
+
+}  // namespace leasehold::kv::testing
