@@ -51,18 +51,7 @@ TEST(CommandFormat, IncrByIsPinned) {
             "6e");
 }
 
-TEST(CommandFormat, TheOthersArePinned) {
-  EXPECT_EQ(hex(encoded_text(Append{"k", "v"})),
-            "0104"
-            "00000001"
-            "6b"
-            "76");
-  EXPECT_EQ(hex(encoded_text(SetRange{258, "k", "v"})),
-            "0105"
-            "00000102"
-            "00000001"
-            "6b"
-            "76");
+TEST(CommandFormat, FractionsCopiesAndBitsArePinned) {
   EXPECT_EQ(hex(encoded_text(IncrByFloat{"k", "1.5"})),
             "0113"
             "00000003"
@@ -97,6 +86,20 @@ TEST(CommandFormat, TheOthersArePinned) {
             "ffffffffffffffff"
             "01"
             "6b");
+}
+
+TEST(CommandFormat, TheOthersArePinned) {
+  EXPECT_EQ(hex(encoded_text(Append{"k", "v"})),
+            "0104"
+            "00000001"
+            "6b"
+            "76");
+  EXPECT_EQ(hex(encoded_text(SetRange{258, "k", "v"})),
+            "0105"
+            "00000102"
+            "00000001"
+            "6b"
+            "76");
   EXPECT_EQ(hex(encoded_text(GetDel{"k"})),
             "0106"
             "6b");

@@ -8,9 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
@@ -284,18 +282,10 @@ class Twin {
   }
   std::string run(const IncrBy& incr) {
     const std::string key(incr.key);
-    std::int64_t base = 0;
-    if (cells.count(key) != 0) {
-      const std::string& bytes = cells.at(key).bytes;
-      errno = 0;
-      const long long value = std::strtoll(bytes.c_str(), nullptr, 10);
-      if (errno != 0 || std::to_string(value) != bytes) {
-        return "error 4: value is not an integer or out of range";
-      }
-      base = value;
-    }
+    const auto base = twin_integer(cells.count(key) != 0 ? cells.at(key).bytes : "0");
+    if (!base) return "error 4: value is not an integer or out of range";
     std::int64_t sum = 0;
-    if (__builtin_add_overflow(base, incr.delta, &sum)) {
+    if (__builtin_add_overflow(*base, incr.delta, &sum)) {
       return "error 5: increment or decrement would overflow";
     }
     write(key, std::to_string(sum));

@@ -3,8 +3,10 @@
 
 #include <leasehold/kv/command.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +14,13 @@
 namespace leasehold::kv::testing {
 
 __extension__ typedef __int128 TwinWide;
+
+inline std::optional<std::int64_t> twin_integer(const std::string& text) {
+  errno = 0;
+  const long long value = std::strtoll(text.c_str(), nullptr, 10);
+  if (errno != 0 || std::to_string(value) != text) return std::nullopt;
+  return value;
+}
 
 /// In 17 digits behind the point; of numbers with few digits and no exponent.
 inline std::optional<TwinWide> twin_number(std::string_view text) {
