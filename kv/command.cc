@@ -39,6 +39,7 @@
 //   40 key_lease   {flags u8: bit 0 value}, with bit 0 {value}, {key: the rest}
 //   41 get_bit     {at u32}{key: the rest}
 //   42 bit_count   {start i64}{end i64}{flag u8: bits}{key: the rest}
+//   43 lcs         {flags u8: bits 0-1 what is wanted, bit 2 lengths}{least u64}{a}{b: the rest}
 //   64 transaction {count u32} and count times {key}{mod revision u64},
 //                  {count u32} and count times {length u32}{a command of a type below 64}
 //   65 open_session   nothing
@@ -177,6 +178,7 @@ Result<Operation> decode_operation(std::uint8_t type, BigReader in) {
     case type_of(Tag<SetBit>()): return decode<SetBit>(in);
     case type_of(Tag<GetBit>()): return decode<GetBit>(in);
     case type_of(Tag<BitCount>()): return decode<BitCount>(in);
+    case type_of(Tag<Lcs>()): return decode<Lcs>(in);
     case type_of(Tag<Get>()): return decode<Get>(in);
     case type_of(Tag<Exists>()): return decode<Exists>(in);
     case type_of(Tag<MGet>()): return decode<MGet>(in);

@@ -46,7 +46,7 @@ inline constexpr std::size_t kFewKeys = kLoadedBytesMax / kValueBytesMax;
 /// Bits of a value.
 inline constexpr std::uint32_t kBitsMax = std::uint32_t{8} * kValueBytesMax;
 /// Steps of one command or transaction: digits that are added, pieces of 64 bytes whose bits are
-/// counted. Pinned, as all limits are that
+/// counted, pairs of bytes that are compared. Pinned, as all limits are that
 /// decide what a command does.
 inline constexpr std::uint64_t kStepsMax = std::uint64_t{1} << 24U;
 /// Digits after the prefix of a sequential key: as many as the largest revision has. Pinned.
@@ -163,7 +163,7 @@ using Command =
     std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease, RenewLeases,
                  RevokeLease, AttachKey, ExpireKey, DelEqual, SetSequential, WithNamedLease,
                  RenewNamed, IncrByFloat, Copy, SetBit, Get, Exists, MGet, StrLen, GetRange, Size, LeaseInfo, LeaseList,
-                 KeyLease, GetBit, BitCount, Transaction, OpenSession, CloseSession, TouchSession, ExpireSession,
+                 KeyLease, GetBit, BitCount, Lcs, Transaction, OpenSession, CloseSession, TouchSession, ExpireSession,
                  Once, ExpireLeases, SetUser, DelUsers, ActAs, LoadAtMost, CompareState,
                  ReportState, BeginMove, CancelMove, FreezeMove, ExpectSlots, ImportKeys, TakeSlots,
                  LeaveSlots, DropKeys, ForgetSlots>;

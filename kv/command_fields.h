@@ -125,6 +125,13 @@ void fields(Io& io, C& c, Tag<BitCount>) {
   io.last_key(c.key);
 }
 template <class Io, class C>
+void fields(Io& io, C& c, Tag<Lcs>) {
+  io.options(c);
+  io.number(c.least);
+  io.key(c.a);
+  io.last_key(c.b);
+}
+template <class Io, class C>
 void fields(Io& io, C& c, Tag<Get>) {
   io.last_key(c.key);
 }

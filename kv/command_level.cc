@@ -21,7 +21,7 @@ struct LevelNeeded {
     return kIsOneOf<C, WithNamedLease, RenewNamed, SetUser, DelUsers, ActAs, CompareState,
                     ReportState, LoadAtMost, BeginMove, CancelMove, FreezeMove, ExpectSlots,
                     ImportKeys, TakeSlots, LeaveSlots, DropKeys, ForgetSlots, IncrByFloat,
-                    Copy, SetBit, GetBit, BitCount>
+                    Copy, SetBit, GetBit, BitCount, Lcs>
                ? raft::kSettingsLevel
                : raft::kOldestLevel;
   }

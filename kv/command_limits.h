@@ -44,6 +44,10 @@ inline constexpr std::uint8_t kExpireKeyFlags = 127;
 inline constexpr std::uint8_t kReplaceFlag = 1;
 inline constexpr std::uint8_t kSeenFlag = 2;
 inline constexpr std::uint8_t kCopyFlags = 3;
+// Those of Lcs: what is wanted, and this.
+inline constexpr std::uint8_t kWantedMask = 3;
+inline constexpr std::uint8_t kLengthsFlag = 4;
+inline constexpr std::uint8_t kLcsFlags = 7;
 
 inline Result<void> check_key(std::string_view key) {
   if (key.size() <= kKeyBytesMax) return {};

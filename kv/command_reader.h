@@ -83,6 +83,15 @@ class Reader {
     // None is said by the flag alone.
     if (copy.seen.stamp == 0) note(malformed("command: an invalid stamp"));
   }
+  void options(Lcs& lcs) {
+    const std::uint8_t flags = in_.u8();
+    if ((flags & ~kLcsFlags) != 0 ||
+        (flags & kWantedMask) > static_cast<std::uint8_t>(LcsWanted::runs)) {
+      return note(malformed("command: unknown flags"));
+    }
+    lcs.wanted = static_cast<LcsWanted>(flags & kWantedMask);
+    lcs.lengths = (flags & kLengthsFlag) != 0;
+  }
   void options(KeyLease& query) {
     bool given = false;
     flag(given);

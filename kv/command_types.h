@@ -103,6 +103,9 @@ constexpr std::uint8_t type_of(Tag<GetBit>) {
 constexpr std::uint8_t type_of(Tag<BitCount>) {
   return 42;
 }
+constexpr std::uint8_t type_of(Tag<Lcs>) {
+  return 43;
+}
 constexpr std::uint8_t type_of(Tag<OpenSession>) {
   return 65;
 }

@@ -64,6 +64,10 @@ class Writer {
     number(copy.seen.stamp);
     number(copy.seen.left);
   }
+  void options(const Lcs& lcs) {
+    const auto wanted = static_cast<unsigned>(lcs.wanted);
+    to_.u8(static_cast<std::uint8_t>(wanted | (lcs.lengths ? kLengthsFlag : 0U)));
+  }
   void options(const KeyLease& query) {
     flag(query.value.has_value());
     if (query.value) value(*query.value);

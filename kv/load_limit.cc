@@ -19,6 +19,7 @@ struct KeysNamed {
   }
   std::size_t operator()(const Rename&) const { return 2; }
   std::size_t operator()(const Copy&) const { return 2; }
+  std::size_t operator()(const Lcs&) const { return 2; }
   std::size_t operator()(const Del& del) const { return del.keys.size(); }
   std::size_t operator()(const DelEqual& del) const { return del.keys.size(); }
   std::size_t operator()(const MSet& mset) const { return mset.pairs.size(); }

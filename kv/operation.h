@@ -233,5 +233,5 @@ using Operation = std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet,
                                RenewLeases, RevokeLease, AttachKey, ExpireKey, DelEqual,
                                SetSequential, WithNamedLease, RenewNamed, IncrByFloat, Copy, SetBit,
                                Get, Exists, MGet, StrLen, GetRange, Size, LeaseInfo, LeaseList,
-                               KeyLease, GetBit, BitCount>;
+                               KeyLease, GetBit, BitCount, Lcs>;
 }  // namespace leasehold::kv

@@ -1,5 +1,6 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/kv/bits.h>
+#include <leasehold/kv/common_part.h>
 #include <leasehold/kv/query.h>
 
 #include <fmt/format.h>
@@ -60,6 +61,27 @@ Reply count_bits(const BitCount& query, const std::optional<Value>& found) {
   const std::size_t first = query.bits ? part->first : part->first * 8;
   const std::size_t last = query.bits ? part->second : part->second * 8 + 7;
   return integer(bits_set(found->bytes.view(), first, last));
+}
+
+std::string_view bytes_of(const std::optional<Value>& found) {
+  return found ? found->bytes.view() : std::string_view();
+}
+
+Reply common(const Lcs& query, const Found& found) {
+  const auto number = [](std::uint64_t value) { return encode_reply(integer(value)); };
+  const bool with_text = query.wanted != LcsWanted::length;
+  const CommonPart part = common_part(bytes_of(found.at(0)), bytes_of(found.at(1)), with_text);
+  if (query.wanted == LcsWanted::length) return integer(part.length);
+  if (query.wanted == LcsWanted::text) return ValueReply{Bytes(std::string_view(part.text))};
+  ArrayReply runs;
+  for (const CommonRun& run : part.runs) {
+    if (run.length() < query.least) continue;
+    ArrayReply item{{encode_reply(ArrayReply{{number(run.a_first), number(run.a_last)}}),
+                     encode_reply(ArrayReply{{number(run.b_first), number(run.b_last)}})}};
+    if (query.lengths) item.items.push_back(number(run.length()));
+    runs.items.push_back(encode_reply(item));
+  }
+  return ArrayReply{{encode_reply(runs), number(part.length)}};
 }
 
 ArrayReply lease_fields(const grant::LeaseTable::Lease& lease) {
@@ -133,7 +155,8 @@ bool is_query(const Operation& operation) {
                  [](const GetRange&) { return true; }, [](const Size&) { return true; },
                  [](const LeaseInfo&) { return true; }, [](const LeaseList&) { return true; },
                  [](const KeyLease&) { return true; }, [](const GetBit&) { return true; },
-                 [](const BitCount&) { return true; }, [](const auto&) { return false; }},
+                 [](const BitCount&) { return true; }, [](const Lcs&) { return true; },
+                 [](const auto&) { return false; }},
       operation);
 }
 
@@ -144,11 +167,15 @@ std::vector<std::string_view> keys_of(const Operation& query) {
                  [](const MGet& q) { return q.keys; }, [](const StrLen& q) { return Keys{q.key}; },
                  [](const GetRange& q) { return Keys{q.key}; },
                  [](const GetBit& q) { return Keys{q.key}; },
-                 [](const BitCount& q) { return Keys{q.key}; }, [](const auto&) { return Keys{}; }},
+                 [](const BitCount& q) { return Keys{q.key}; },
+                 [](const Lcs& q) { return Keys{q.a, q.b}; }, [](const auto&) { return Keys{}; }},
       query);
 }
 
 std::uint64_t steps_of(const Operation& query, const Found& found) {
+  if (std::holds_alternative<Lcs>(query)) {
+    return common_part_steps(bytes_of(found.at(0)), bytes_of(found.at(1)));
+  }
   if (!std::holds_alternative<BitCount>(query)) return 0;
   return 1 + (found.at(0) ? found[0]->bytes.size() / 64 : 0);
 }
@@ -175,6 +202,7 @@ Reply answer(const Operation& query, const Found& found, std::uint64_t size) {
             return integer(found.at(0) && bit_of(found[0]->bytes.view(), q.at) ? 1 : 0);
           },
           [&](const BitCount& q) { return count_bits(q, found.at(0)); },
+          [&](const Lcs& q) { return common(q, found); },
           [&](const Size&) { return integer(size); },
           [](const auto&) -> Reply { LEASEHOLD_UNREACHABLE(); }},
       query);

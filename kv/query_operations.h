@@ -46,6 +46,23 @@ struct BitCount {
   bool bits = false;  ///< the ends are bits, else bytes
   std::string_view key;
 };
+/// What Lcs answers. Pinned.
+enum class LcsWanted : std::uint8_t {
+  text = 0,
+  length = 1,
+  runs = 2,
+};
+/// The longest common subsequence of two values; a key that does not exist counts as empty. Result:
+/// the text; or Integer, its length; or an array of an array of the runs in both values and the
+/// length. A run is an array of two arrays of its first and last byte, and with `lengths` of its
+/// length. Errors: limit (kStepsMax, a step for each pair of bytes).
+struct Lcs {
+  LcsWanted wanted = LcsWanted::text;
+  bool lengths = false;
+  std::uint64_t least = 0;  ///< runs that are shorter are left out
+  std::string_view a;
+  std::string_view b;
+};
 /// Result: Integer, the number of keys.
 struct Size {};
 /// By id, or (0) by name. Result: Nil, or an array of Integer id, Integer token, Integer time to

@@ -136,6 +136,8 @@ constexpr CommandSpec kCommands[] = {
            "Adds a fraction to a number"),
     other("info", -1, kNone, Group::server, run_info, "Tells about this node as text"),
     in_each_group(scan("keys", 2, Group::generic, scan_keys, "All keys that match a pattern")),
+    query("lcs", -3, Group::string, kTwoKeys, make_lcs, Form::common_part,
+          "The longest common subsequence: key key [LEN] [IDX] [MINMATCHLEN n] [WITHMATCHLEN]"),
     change("lease.attach", 3, Group::leasehold, kSecondKey, make_lease_attach,
            "Attaches a key to a lease, which deletes the key when it ends"),
     change("lease.detach", 2, Group::leasehold, kOneKey, make_lease_detach,

@@ -26,6 +26,7 @@ std::string make_incrby(const Arguments& args, kv::Operation& operation);
 std::string make_incrbyfloat(const Arguments& args, kv::Operation& operation);
 std::string make_bitcount(const Arguments& args, kv::Operation& operation);
 std::string make_getbit(const Arguments& args, kv::Operation& operation);
+std::string make_lcs(const Arguments& args, kv::Operation& operation);
 std::string make_setbit(const Arguments& args, kv::Operation& operation);
 std::string make_key_lease(const Arguments& args, kv::Operation& operation);
 std::string make_mget(const Arguments& args, kv::Operation& operation);

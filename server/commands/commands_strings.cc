@@ -102,6 +102,34 @@ std::string make_getset(const Arguments& args, kv::Operation& operation) {
   return {};
 }
 
+std::string make_lcs(const Arguments& args, kv::Operation& operation) {
+  kv::Lcs lcs;
+  lcs.a = args[1];
+  lcs.b = args[2];
+  bool length = false;
+  bool runs = false;
+  for (std::size_t i = 3; i < args.size(); ++i) {
+    if (equals_ignoring_case(args[i], "idx")) {
+      runs = true;
+    } else if (equals_ignoring_case(args[i], "len")) {
+      length = true;
+    } else if (equals_ignoring_case(args[i], "withmatchlen")) {
+      lcs.lengths = true;
+    } else if (equals_ignoring_case(args[i], "minmatchlen") && i + 1 < args.size()) {
+      const auto least = parse_integer(args[++i]);
+      if (!least) return kNotAnInteger;
+      lcs.least = *least < 0 ? 0 : static_cast<std::uint64_t>(*least);
+    } else {
+      return "ERR syntax error";
+    }
+  }
+  if (length && runs) return "ERR If you want both the length and indexes, please just use IDX.";
+  if (length) lcs.wanted = kv::LcsWanted::length;
+  if (runs) lcs.wanted = kv::LcsWanted::runs;
+  operation = lcs;
+  return {};
+}
+
 std::string make_mget(const Arguments& args, kv::Operation& operation) {
   operation = kv::MGet{{args.begin() + 1, args.end()}};
   return {};

@@ -29,8 +29,6 @@ constexpr const char* kObject =
 constexpr const char* kBits =
     "of the commands on bits there are SETBIT, GETBIT and BITCOUNT; GETRANGE and SETRANGE read and "
     "write bytes, with WATCH and MULTI if others write too";
-constexpr const char* kCompare =
-    "values are not compared with each other here: MGET both and compare them in the client";
 constexpr const char* kInside = "use INFO, LEASEHOLD STATUS and LEASEHOLD EXPLAIN";
 
 struct Refusal {
@@ -52,7 +50,6 @@ constexpr Refusal kRefusals[] = {
      "zrandmember zrange zrangebylex zrangebyscore zrank zrem zremrangebylex zremrangebyrank "
      "zremrangebyscore zrevrange zrevrank zscan zscore zunion "},
     {kBits, " bitfield bitfield_ro bitop bitpos "},
-    {kCompare, " lcs "},
     {kMessages, " publish pubsub spublish ssubscribe sunsubscribe monitor "},
     {kScripts, " eval_ro evalsha_ro fcall fcall_ro function "},
     {kDisk, " bgrewriteaof bgsave lastsave save sync psync waitaof "},

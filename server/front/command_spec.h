@@ -55,6 +55,7 @@ enum class ReplyForm : std::uint8_t {
   end_milliseconds,
   held_milliseconds,  ///< -3: it has another value, or there is none
   lease_info,         ///< and what this node knows of its time
+  common_part,        ///< of two values; as an array of two: a map of them
   // For scripts, which are transactions (scripts.h): one Integer.
   how_many_if_done,      ///< of [done, how many]
   any_done,              ///< of [done, Ok or Nil]

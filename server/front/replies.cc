@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <variant>
 
 namespace leasehold::server {
@@ -20,6 +21,7 @@ void append_integer_as(std::string& out, std::int64_t value, ReplyForm form) {
     case ReplyForm::end_milliseconds:
     case ReplyForm::held_milliseconds:
     case ReplyForm::lease_info:
+    case ReplyForm::common_part:
     case ReplyForm::how_many_if_done:
     case ReplyForm::any_done:
     case ReplyForm::deleted_or_minus_one:
@@ -83,6 +85,16 @@ void append_lease_times(std::string& out, const kv::ArrayReply& info, Protocol p
   append_integer(out, wall_now() / std::chrono::milliseconds(1) - *left->since_renewal_ms);
 }
 
+/// Two items: the runs, and the length.
+void append_common_part(std::string& out, const kv::ArrayReply& array, Protocol protocol) {
+  static constexpr std::string_view kNames[] = {"matches", "len"};
+  append_map(out, array.items.size(), protocol);
+  for (std::size_t i = 0; i < array.items.size() && i < std::size(kNames); ++i) {
+    append_bulk(out, kNames[i]);
+    append_encoded_reply(out, array.items[i], protocol, ReplyForm::plain, {}, nullptr);
+  }
+}
+
 std::string first_word(kv::ErrorKind kind) {
   switch (kind) {
     case kv::ErrorKind::store_failed: return "UNKNOWNOUTCOME ";
@@ -132,6 +144,7 @@ void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol
     if (form == ReplyForm::transaction) {
       return append_of_transaction(out, *array, protocol, parts, keeper);
     }
+    if (form == ReplyForm::common_part) return append_common_part(out, *array, protocol);
     const bool times = form == ReplyForm::lease_info;
     append_array(out, array->items.size() + (times ? 2 : 0));
     for (const Bytes& item : array->items) {

@@ -76,6 +76,13 @@ TEST(CommandFormat, FractionsCopiesAndBitsArePinned) {
             "00000102"
             "01"
             "6b");
+  EXPECT_EQ(hex(encoded_text(Lcs{LcsWanted::runs, true, 258, "a", "b"})),
+            "012b"
+            "06"
+            "0000000000000102"
+            "00000001"
+            "61"
+            "62");
   EXPECT_EQ(hex(encoded_text(GetBit{258, "k"})),
             "0129"
             "00000102"

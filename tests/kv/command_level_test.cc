@@ -50,6 +50,8 @@ TEST(CommandLevel, WhatCameLaterNeedsTheLevelOfSettings) {
   EXPECT_EQ(needed(SetBit{1, true, "k"}), raft::kSettingsLevel);
   EXPECT_EQ(needed(Transaction{{}, {GetBit{1, "k"}}}), raft::kSettingsLevel);
   EXPECT_EQ(needed(BitCount{0, -1, false, "k"}), raft::kSettingsLevel);
+  EXPECT_EQ(needed(Transaction{{}, {Lcs{LcsWanted::text, false, 0, "a", "b"}}}),
+            raft::kSettingsLevel);
   const Bytes set = bytes_of(Set{"k", "v"});
   EXPECT_EQ(needed(ActAs{"ann", false, set.view()}), raft::kSettingsLevel);
   EXPECT_EQ(needed(LoadAtMost{1, set.view()}), raft::kSettingsLevel);

@@ -64,7 +64,7 @@ class CommandSource {
   /// With views into keys_ and values_.
   Operation next_operation() {
     const std::string& key = draw_key();
-    switch (random_.below(22)) {
+    switch (random_.below(23)) {
       case 0: return Append{key, keep(std::string(random_.below(5), 'a'))};
       case 1:
         return SetRange{static_cast<std::uint32_t>(random_.below(20)), key,
@@ -96,6 +96,9 @@ class CommandSource {
       case 20:
         return BitCount{random_.between(-90, 90), random_.between(-90, 90), random_.chance(1, 2),
                         key};
+      case 21:
+        return Lcs{static_cast<LcsWanted>(random_.below(3)), random_.chance(1, 2),
+                   random_.below(3), key, draw_key()};
       default: return Size{};
     }
   }

@@ -173,6 +173,7 @@ TEST(CommandCodec, DecodesFractionsCopiesAndBits) {
       SetBit{kBitsMax - 1, true, "k"},
       GetBit{0xffffffff, "k"},
       BitCount{-1, 5, true, "k"},
+      Lcs{LcsWanted::runs, true, 7, "a", ""},
       Copy{false, "from", ""},
       Copy{true, "from", "to", {7, grant::kLeaseTtlMax}},
   });
@@ -235,6 +236,7 @@ TEST(CommandCodec, HostileBytesAreRefusedOrCanonical) {
       encoded_text(DelEqual{"v", {"a", "b"}}),
       encoded_text(IncrByFloat{"key", "10.25"}),
       encoded_text(SetBit{3, true, "key"}),
+      encoded_text(Lcs{LcsWanted::length, true, 3, "key", "other"}),
       encoded_text(BitCount{0, 3, true, "key"}),
       encoded_text(Copy{true, "from", "to", {7, grant::kLeaseTtlMin}}),
       encoded_text(SetSequential{"prefix", "value", grant::LeaseId(7)}),

@@ -231,6 +231,7 @@ class Twin {
   std::string run(const BitCount& count) {
     return std::to_string(twin_bits(bytes_of(count.key), count));
   }
+  std::string run(const Lcs& lcs) { return twin_common(bytes_of(lcs.a), bytes_of(lcs.b), lcs); }
   std::string run(const GetRange& range) {
     return "\"" + twin_part(bytes_of(range.key), range) + "\"";
   }

@@ -168,6 +168,39 @@ TEST_P(StringCommands, ATransactionCountsSoManyBits) {
   EXPECT_NE(reply.find("error 3: nothing was done: it would take more than"), std::string::npos);
 }
 
+TEST_P(StringCommands, WhatIsCommonToTwoValues) {
+  run(Set{"a", "ohmytext"});
+  run(Set{"b", "mynewtext"});
+  const auto ask = [&](LcsWanted wanted, bool lengths, std::uint64_t least) {
+    const Lcs lcs{wanted, lengths, least, "a", "b"};
+    const std::string in_log = run(Transaction{{}, {lcs}});
+    const std::string read = text(encode_reply(query(lcs, *store_).value()));
+    EXPECT_EQ(in_log, "[" + read + ",]");
+    return read;
+  };
+  EXPECT_EQ(ask(LcsWanted::text, false, 0), "\"mytext\"");
+  EXPECT_EQ(ask(LcsWanted::length, false, 0), "6");
+  EXPECT_EQ(ask(LcsWanted::runs, false, 0), "[[[[4,7,],[5,8,],],[[2,3,],[0,1,],],],6,]");
+  EXPECT_EQ(ask(LcsWanted::runs, true, 4), "[[[[4,7,],[5,8,],4,],],6,]");
+  EXPECT_EQ(run(Lcs{LcsWanted::text, false, 0, "a", "none"}), "\"\"");
+  EXPECT_EQ(run(Lcs{LcsWanted::runs, false, 0, "none", "none"}), "[[],0,]");
+}
+
+TEST_P(StringCommands, TwoLongValuesAreNotCompared) {
+  run(Set{"a", std::string(4096, 'a')});
+  run(Set{"b", std::string(4096, 'a')});
+  run(Set{"c", std::string(4095, 'a')});
+  const Lcs too_long{LcsWanted::length, false, 0, "a", "b"};
+  const Lcs fits{LcsWanted::length, false, 0, "a", "c"};
+  EXPECT_EQ(run(too_long).substr(0, 8), "error 3:");
+  EXPECT_EQ(text(encode_reply(query(too_long, *store_).value())).substr(0, 8), "error 3:");
+  EXPECT_EQ(run(fits), "4095");
+  // All comparisons of a transaction count together.
+  const std::string twice = run(Transaction{{}, {fits, fits}});
+  EXPECT_EQ(twice.substr(0, 6), "[4095,");
+  EXPECT_NE(twice.find("error 3:"), std::string::npos);
+}
+
 INSTANTIATE_TEST_SUITE_P(Both, StringCommands,
                          ::testing::Values(StoreKind::memory, StoreKind::rocksdb),
                          [](const auto& info) {

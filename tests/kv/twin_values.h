@@ -3,6 +3,7 @@
 
 #include <leasehold/kv/command.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace leasehold::kv::testing {
 
@@ -84,6 +86,43 @@ inline std::size_t twin_bits(const std::string& bytes, const BitCount& query) {
     if (twin_inside(i, query.start, query.end, length) && twin_bit(bytes, at)) ++count;
   }
   return count;
+}
+
+/// The table as a whole, and the way back through it. With the runs as text() shows them.
+inline std::string twin_common(const std::string& a, const std::string& b, const Lcs& query) {
+  std::vector<std::vector<int>> table(a.size() + 1, std::vector<int>(b.size() + 1));
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      table[i][j] = a[i - 1] == b[j - 1] ? table[i - 1][j - 1] + 1
+                                         : std::max(table[i - 1][j], table[i][j - 1]);
+    }
+  }
+  const std::string length = std::to_string(table.back().back());
+  if (query.wanted == LcsWanted::length) return length;
+  std::string common;
+  std::string runs;
+  std::size_t run = 0;
+  for (std::size_t i = a.size(), j = b.size(); i > 0 && j > 0;) {
+    const bool same = a[i - 1] == b[j - 1];
+    if (same) {
+      common.insert(0, 1, a[i - 1]);
+      ++run;
+      --i;
+      --j;
+    }
+    if (run > 0 && (!same || i == 0 || j == 0)) {
+      const auto ends = [run](std::size_t first) {
+        return "[" + std::to_string(first) + "," + std::to_string(first + run - 1) + ",],";
+      };
+      if (run >= query.least) {
+        runs += "[" + ends(i) + ends(j) + (query.lengths ? std::to_string(run) + "," : "") + "],";
+      }
+      run = 0;
+    }
+    if (!same) table[i - 1][j] > table[i][j - 1] ? --i : --j;
+  }
+  if (query.wanted == LcsWanted::text) return "\"" + common + "\"";
+  return "[[" + runs + "]," + length + ",]";
 }
 
 inline std::string twin_part(const std::string& bytes, const GetRange& range) {

@@ -316,6 +316,46 @@ same("setbit getbit bitcount", """
     GETBIT k
     BITCOUNT
 """)
+same("lcs", """
+    LCS a b
+    LCS a b LEN
+    LCS a b IDX
+    MSET a ohmytext b mynewtext
+    LCS a b
+    LCS a b LEN
+    LCS a b IDX
+    LCS a b IDX MINMATCHLEN 4
+    LCS a b IDX MINMATCHLEN 4 WITHMATCHLEN
+    LCS a b idx withmatchlen minmatchlen -3
+    LCS a b WITHMATCHLEN
+    LCS a b MINMATCHLEN 4
+    LCS a a IDX
+    LCS a nothing IDX
+    LCS a b LEN IDX
+    LCS a b LEN LEN
+    LCS a b nonsense
+    LCS a b MINMATCHLEN
+    LCS a b MINMATCHLEN x
+    MULTI
+    LCS a b
+    LCS a b IDX WITHMATCHLEN
+    LCS a b LEN
+    EXEC
+    LCS a
+    COMMAND GETKEYS LCS a b LEN
+""")
+for left, right in (("abcbdab", "bdcaba"), ("aaaaab", "baaaaa"), ("xaxbxcx", "yaybycy"), ("abc", "def"),
+                    ("aabbaabb", "abababab"), ("a", "aaaa"), ("aaaa", "a"), ("bananas", "katanas")):
+    same("lcs", f"""
+        MSET a {left} b {right}
+        LCS a b
+        LCS a b IDX WITHMATCHLEN
+        LCS b a IDX MINMATCHLEN 2
+    """)
+differs("lcs", LIMITS, f"""
+    MSET a {'x' * 4096} b {'x' * 4096}
+    LCS a b LEN
+""", r"-ERR nothing was done: it would take more than 16777216 steps")
 differs("setbit", LIMITS, "SETBIT k 134217728 1",
         r"-ERR bit offset is not an integer or out of range\r\n")
 differs("bitcount", "words are judged before the key is read", "BITCOUNT nothing 0",
@@ -1283,7 +1323,7 @@ for words in ("LPUSH k v", "HSET k f v", "SADD k m", "ZADD k 1 m", "XADD k * f v
     differs("", ONE_STORE, words, rf"-ERR '{words.split()[0]}' is not supported: every value")
 for words in ("FLUSHALL", "PUBLISH c m", "SAVE", "DEBUG SLEEP 0",
               "MEMORY USAGE k", "OBJECT ENCODING k", "REPLICAOF no one",
-              "BITPOS k 1", "LCS a b", "DUMP k"):
+              "BITPOS k 1", "DUMP k"):
     differs("", "not supported, with the reason", words,
             rf"-ERR '{words.split()[0]}' is not supported: ")
 differs("", FRIENDLY, "NOSUCHCOMMAND a b", r"-ERR unknown command 'NOSUCHCOMMAND'")

@@ -270,7 +270,6 @@ TEST_F(SessionTest, WhatIsNotHereNamesWhatIs) {
       {"SWAPDB 0 1", "only DB 0"},
       {"FLUSHALL", "SCAN and DEL"},
       {"BITPOS k 1", "GETRANGE and SETRANGE"},
-      {"LCS a b", "MGET both"},
       {"LPUSH k v", "every value is a string"}};
   for (const auto& [words, use] : told) {
     EXPECT_THAT(feed(std::string(words) + "\r\n"),
