@@ -52,6 +52,8 @@ constexpr std::array kAboutTheNode = {
     Listed{"config|get", kOperators},
     Listed{"config|help", c::slow},
     Listed{"config|set", kOperators},
+    Listed{"flushall", c::keyspace | c::write | c::slow | c::dangerous},
+    Listed{"flushdb", c::keyspace | c::write | c::slow | c::dangerous},
     Listed{"info", c::slow | c::dangerous},
     Listed{"leasehold", c::slow | c::leasehold},
     Listed{"leasehold|backup", kOperators | c::leasehold},

@@ -56,7 +56,8 @@ std::string make_lease_renew(const Arguments& args, kv::Operation& operation);
 std::string make_lease_revoke(const Arguments& args, kv::Operation& operation);
 std::string make_renamenx(const Arguments& args, kv::Operation& operation);
 
-// The read that is made without detours, and reads of many keys that no transaction may contain.
+// The read that is made without detours, and what is about many keys that no transaction may contain.
+void run_flush(Session& session, const Arguments& args, std::string& out);
 void run_get(Session& session, const Arguments& args, std::string& out);
 void scan_keys(StoreReader& reader, const Arguments& args, std::string& out);
 void scan_random(StoreReader& reader, const Arguments& args, std::string& out);

@@ -1,6 +1,7 @@
 // Commands on keys of any type.
 #include <leasehold/kv/give_way.h>
 #include <leasehold/server/commands/commands.h>
+#include <leasehold/server/commands/key_flush.h>
 #include <leasehold/server/commands/key_walk.h>
 #include <leasehold/server/front/glob.h>
 #include <leasehold/server/front/words.h>
@@ -132,6 +133,15 @@ std::string make_rename(const Arguments& args, kv::Operation& operation) {
 std::string make_renamenx(const Arguments& args, kv::Operation& operation) {
   operation = kv::Rename{true, args[1], args[2]};
   return {};
+}
+
+void run_flush(Session& session, const Arguments& args, std::string& out) {
+  const bool known =
+      args.size() == 1 || (args.size() == 2 && (equals_ignoring_case(args[1], "sync") ||
+                                                equals_ignoring_case(args[1], "async")));
+  if (!known) return session.refuse(out, "ERR syntax error");
+  if (session.refuse_when_draining(out, true)) return;
+  flush_keys(session.context(), session.answer_later());
 }
 
 void scan_some(StoreReader& reader, const Arguments& args, std::string& out) {

@@ -39,6 +39,7 @@ void append_spec(std::string& out, const CommandSpec& spec) {
   const char* flag = nullptr;
   if (spec.effect == CommandEffect::read) flag = "readonly";
   if (spec.effect == CommandEffect::write && spec.make != nullptr) flag = "write";
+  if (spec.effect == CommandEffect::alone) flag = "write";
   append_array(out, flag == nullptr ? 0 : 1);
   if (flag != nullptr) append_simple(out, flag);
   append_integer(out, spec.first_key);

@@ -18,7 +18,6 @@ constexpr const char* kDisk =
     "every acknowledged write is on the disks of a majority already; LEASEHOLD BACKUP writes a "
     "backup";
 constexpr const char* kMembers = "elections decide which node leads";
-constexpr const char* kFlush = "delete keys by name: SCAN and DEL";
 constexpr const char* kMove = "there is only DB 0, with nothing to move keys to";
 constexpr const char* kDump =
     "a value is its bytes and has no other form: GET and SET carry one key elsewhere, LEASEHOLD "
@@ -54,7 +53,6 @@ constexpr Refusal kRefusals[] = {
     {kScripts, " eval_ro evalsha_ro fcall fcall_ro function "},
     {kDisk, " bgrewriteaof bgsave lastsave save sync psync waitaof "},
     {kMembers, " replicaof slaveof failover replconf asking "},
-    {kFlush, " flushall flushdb "},
     {kMove, " move swapdb "},
     {kDump, " dump restore migrate "},
     {kObject, " object "},

@@ -31,6 +31,8 @@ enum class CommandEffect : std::uint8_t {
   /// Changes the form of replies, or is a write in one form and a read in another: runs when all
   /// before it are answered.
   after_all,
+  /// Is many writes: runs when all before it are answered, and those behind it when it is.
+  alone,
 };
 
 enum class CommandGroup : std::uint8_t {

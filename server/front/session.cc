@@ -44,18 +44,6 @@ bool Session::has_room() const {
          output_.size() < kOutputBytesMax;
 }
 
-bool Session::may_run(CommandEffect effect) const {
-  switch (effect) {
-    case CommandEffect::none: return true;
-    case CommandEffect::read:
-    case CommandEffect::after_writes: return writes_under_way_ == 0;
-    case CommandEffect::write:
-    case CommandEffect::after_reads: return reads_under_way_ == 0;
-    case CommandEffect::after_all: return line_.empty();
-  }
-  LEASEHOLD_UNREACHABLE();
-}
-
 std::size_t Session::held_bytes() const {
   return bytes_under_way_ + output_.capacity() + late_reply_.capacity() + parser_.held_bytes() +
          multi_.held_bytes() + (listening_ ? listening_->held_bytes : 0);

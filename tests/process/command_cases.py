@@ -439,6 +439,38 @@ differs("copy", "there is only DB 0", """
     SET a 1
     COPY a b DB 1
 """, r"-ERR DB index is out of range")
+for name in ("flushall", "flushdb"):
+    same(name, f"""
+        {name}
+        MSET a 1 b 2
+        SET c 3 EX 100
+        {name}
+        DBSIZE
+        SET a 1
+        {name} SYNC
+        SET a 1
+        {name} async
+        KEYS *
+        TTL c
+        WATCH w
+        {name}
+        MULTI
+        PING
+        EXEC
+        SET w 1
+        WATCH w
+        {name}
+        MULTI
+        PING
+        EXEC
+        {name} LATER
+        {name} SYNC ASYNC
+        COMMAND GETKEYS {name}
+    """)
+    differs(name, "it is many commands of the log", f"""
+        MULTI
+        {name}
+    """, r"-ERR '(flushall|flushdb)' cannot be in a transaction")
 same("dbsize", """
     DBSIZE
     MSET a 1 b 2
@@ -1321,7 +1353,7 @@ differs("acl acl|help", FRIENDLY, "ACL HELP", r"\*\d+\r\n")
 
 for words in ("LPUSH k v", "HSET k f v", "SADD k m", "ZADD k 1 m", "XADD k * f v"):
     differs("", ONE_STORE, words, rf"-ERR '{words.split()[0]}' is not supported: every value")
-for words in ("FLUSHALL", "PUBLISH c m", "SAVE", "DEBUG SLEEP 0",
+for words in ("PUBLISH c m", "SAVE", "DEBUG SLEEP 0",
               "MEMORY USAGE k", "OBJECT ENCODING k", "REPLICAOF no one",
               "BITPOS k 1", "DUMP k"):
     differs("", "not supported, with the reason", words,

@@ -268,7 +268,6 @@ TEST_F(SessionTest, WhatIsNotHereNamesWhatIs) {
       {"MIGRATE host 1 k 0 1", "GET and SET carry one key"},
       {"MOVE k 1", "only DB 0"},
       {"SWAPDB 0 1", "only DB 0"},
-      {"FLUSHALL", "SCAN and DEL"},
       {"BITPOS k 1", "GETRANGE and SETRANGE"},
       {"LPUSH k v", "every value is a string"}};
   for (const auto& [words, use] : told) {
