@@ -76,6 +76,8 @@ constexpr std::array kAboutTheNode = {
     Listed{"leasehold|transfer", kOperators | c::leasehold},
     Listed{"leasehold|unwatch", c::slow | c::leasehold | c::pubsub},
     Listed{"leasehold|watch", c::slow | c::leasehold | c::pubsub | c::read},
+    Listed{"object", c::slow},
+    Listed{"object|help", c::slow | c::keyspace},
     Listed{"psubscribe", c::slow | c::pubsub},
     Listed{"punsubscribe", c::slow | c::pubsub},
     Listed{"readonly", c::fast | c::connection},

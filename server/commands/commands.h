@@ -46,6 +46,8 @@ std::string make_copy(const Arguments& args, kv::Operation& operation);
 std::string make_dbsize(const Arguments& args, kv::Operation& operation);
 std::string make_del(const Arguments& args, kv::Operation& operation);
 std::string make_exists(const Arguments& args, kv::Operation& operation);
+std::string make_object(const Arguments& args, kv::Operation& operation);
+std::string make_object_encoding(const Arguments& args, kv::Operation& operation);
 std::string make_rename(const Arguments& args, kv::Operation& operation);
 std::string make_lease_attach(const Arguments& args, kv::Operation& operation);
 std::string make_lease_detach(const Arguments& args, kv::Operation& operation);

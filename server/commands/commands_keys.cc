@@ -125,6 +125,16 @@ std::string make_exists(const Arguments& args, kv::Operation& operation) {
   return {};
 }
 
+std::string make_object(const Arguments& args, kv::Operation& operation) {
+  operation = kv::Exists{{args[2]}};
+  return {};
+}
+
+std::string make_object_encoding(const Arguments& args, kv::Operation& operation) {
+  operation = kv::Get{args[2]};
+  return {};
+}
+
 std::string make_rename(const Arguments& args, kv::Operation& operation) {
   operation = kv::Rename{false, args[1], args[2]};
   return {};

@@ -22,9 +22,6 @@ constexpr const char* kMove = "there is only DB 0, with nothing to move keys to"
 constexpr const char* kDump =
     "a value is its bytes and has no other form: GET and SET carry one key elsewhere, LEASEHOLD "
     "BACKUP all of them";
-constexpr const char* kObject =
-    "a value has no encoding, count of references or idle time here; TYPE, STRLEN and LEASEHOLD "
-    "RANGE (its revisions) tell about a key";
 constexpr const char* kBits =
     "of the commands on bits there are SETBIT, GETBIT and BITCOUNT; GETRANGE and SETRANGE read and "
     "write bytes, with WATCH and MULTI if others write too";
@@ -55,7 +52,6 @@ constexpr Refusal kRefusals[] = {
     {kMembers, " replicaof slaveof failover replconf asking "},
     {kMove, " move swapdb "},
     {kDump, " dump restore migrate "},
-    {kObject, " object "},
     {kInside, " debug memory latency lolwut module "},
     {"send SIGTERM to the process", " shutdown "},
 };

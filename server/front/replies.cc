@@ -2,6 +2,7 @@
 #include <leasehold/server/front/key_times.h>
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/replies.h>
+#include <leasehold/server/front/words.h>
 
 #include <fmt/format.h>
 
@@ -21,6 +22,10 @@ void append_integer_as(std::string& out, std::int64_t value, ReplyForm form) {
     case ReplyForm::end_milliseconds:
     case ReplyForm::held_milliseconds:
     case ReplyForm::lease_info:
+    case ReplyForm::encoding:
+    case ReplyForm::count_one:
+    case ReplyForm::no_idle_time:
+    case ReplyForm::no_frequency:
     case ReplyForm::common_part:
     case ReplyForm::how_many_if_done:
     case ReplyForm::any_done:
@@ -85,6 +90,38 @@ void append_lease_times(std::string& out, const kv::ArrayReply& info, Protocol p
   append_integer(out, wall_now() / std::chrono::milliseconds(1) - *left->since_renewal_ms);
 }
 
+bool is_about_object(ReplyForm form) {
+  return form >= ReplyForm::encoding && form <= ReplyForm::no_frequency;
+}
+
+/// As Redis stores what SET writes.
+std::string_view encoding_of(std::string_view value) {
+  constexpr std::size_t kLongestInteger = 20;
+  constexpr std::size_t kLongestEmbedded = 44;
+  if (value.size() <= kLongestInteger && parse_integer(value)) return "int";
+  return value.size() <= kLongestEmbedded ? "embstr" : "raw";
+}
+
+void append_about_object(std::string& out, const kv::Reply& reply, Protocol protocol,
+                         ReplyForm form) {
+  const auto* const count = std::get_if<kv::Integer>(&reply);
+  const auto* const value = std::get_if<kv::ValueReply>(&reply);
+  if (value == nullptr && (count == nullptr || count->value == 0)) {
+    append_null(out, protocol);
+  } else if (value != nullptr) {
+    append_bulk(out, encoding_of(value->value.view()));
+  } else if (form == ReplyForm::count_one) {
+    append_integer(out, 1);
+  } else if (form == ReplyForm::no_idle_time) {
+    append_error(out, "ERR idle time is not tracked here: no key is evicted to make room");
+  } else {
+    append_error(
+        out,
+        "ERR An LFU maxmemory policy is not selected, access frequency not tracked: no key "
+        "is evicted here to make room");
+  }
+}
+
 /// Two items: the runs, and the length.
 void append_common_part(std::string& out, const kv::ArrayReply& array, Protocol protocol) {
   static constexpr std::string_view kNames[] = {"matches", "len"};
@@ -131,6 +168,9 @@ void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol
                      const TransactionParts& parts, kv::LeaseKeeper* keeper) {
   const auto* error = std::get_if<kv::ErrorReply>(&reply);
   if (error == nullptr && tells_time(form)) return append_time(out, reply, form, keeper);
+  if (error == nullptr && is_about_object(form)) {
+    return append_about_object(out, reply, protocol, form);
+  }
   if (std::holds_alternative<kv::Ok>(reply)) {
     append_simple(out, "OK");
   } else if (std::holds_alternative<kv::Nil>(reply)) {

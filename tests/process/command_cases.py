@@ -525,6 +525,47 @@ differs("keys", "the empty key fits two stars too", """
     KEYS *
     KEYS **
 """, r"\*1\r\n\$0\r\n\r\n")
+same("object object|encoding object|refcount object|freq object|idletime", """
+    SET k 12345678
+    OBJECT ENCODING k
+    OBJECT REFCOUNT k
+    SET k -9223372036854775808
+    OBJECT ENCODING k
+    SET k 012
+    OBJECT ENCODING k
+    SET k v
+    object encoding k
+    SET k 12345678901234567890123456789012345678901234
+    OBJECT ENCODING k
+    SET k 123456789012345678901234567890123456789012345
+    OBJECT ENCODING k
+    MULTI
+    OBJECT ENCODING k
+    OBJECT REFCOUNT k
+    EXEC
+    OBJECT ENCODING nothing
+    OBJECT REFCOUNT nothing
+    OBJECT FREQ nothing
+    OBJECT IDLETIME nothing
+    OBJECT ENCODING
+    OBJECT ENCODING a b
+    OBJECT
+    COMMAND GETKEYS OBJECT ENCODING k
+""")
+differs("object|help", FRIENDLY, "OBJECT HELP", r"\*7\r\n\+OBJECT <subcommand>")
+differs("object", FRIENDLY, "OBJECT NONSENSE k", r"-ERR unknown subcommand 'NONSENSE'\. Try OBJECT HELP\.")
+differs("object|freq", FRIENDLY, """
+    SET k v
+    OBJECT FREQ k
+""", r"-ERR An LFU maxmemory policy is not selected, access frequency not tracked")
+differs("object|idletime", "nobody notes when a key is read", """
+    SET k v
+    OBJECT IDLETIME k
+""", r"-ERR idle time is not tracked here")
+differs("object|refcount", "no two keys share a value", """
+    SET k 7
+    OBJECT REFCOUNT k
+""", r":1\r\n")
 same("randomkey", """
     RANDOMKEY
     SET k v
@@ -1354,7 +1395,7 @@ differs("acl acl|help", FRIENDLY, "ACL HELP", r"\*\d+\r\n")
 for words in ("LPUSH k v", "HSET k f v", "SADD k m", "ZADD k 1 m", "XADD k * f v"):
     differs("", ONE_STORE, words, rf"-ERR '{words.split()[0]}' is not supported: every value")
 for words in ("PUBLISH c m", "SAVE", "DEBUG SLEEP 0",
-              "MEMORY USAGE k", "OBJECT ENCODING k", "REPLICAOF no one",
+              "MEMORY USAGE k", "REPLICAOF no one",
               "BITPOS k 1", "DUMP k"):
     differs("", "not supported, with the reason", words,
             rf"-ERR '{words.split()[0]}' is not supported: ")

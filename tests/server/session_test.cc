@@ -262,7 +262,6 @@ TEST_F(SessionTest, AClientThatHungUpIsForgotten) {
 // A refusal names a command that works, and only true facts.
 TEST_F(SessionTest, WhatIsNotHereNamesWhatIs) {
   const std::vector<std::pair<const char*, const char*>> told = {
-      {"OBJECT ENCODING k", "LEASEHOLD RANGE"},
       {"DUMP k", "GET and SET carry one key"},
       {"RESTORE k 0 x", "LEASEHOLD BACKUP"},
       {"MIGRATE host 1 k 0 1", "GET and SET carry one key"},
