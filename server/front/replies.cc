@@ -98,7 +98,10 @@ bool is_about_object(ReplyForm form) {
 std::string_view encoding_of(std::string_view value) {
   constexpr std::size_t kLongestInteger = 20;
   constexpr std::size_t kLongestEmbedded = 44;
-  if (value.size() <= kLongestInteger && parse_integer(value)) return "int";
+  if (value.size() <= kLongestInteger) {
+    const auto number = parse_integer(value);
+    if (number && std::to_string(*number) == value) return "int";
+  }
   return value.size() <= kLongestEmbedded ? "embstr" : "raw";
 }
 
