@@ -95,7 +95,7 @@ constexpr CommandSpec kCommands[] = {
           "Settings whose names match patterns"),
     other("config|help", 2, kNone, Group::server, run_help, "Lists the forms of CONFIG"),
     other("config|set", -4, kNone, Group::server, run_config_set,
-          "Refused: settings change with a restart"),
+          "Changes some settings until the node stops: name value ..."),
     change("copy", -3, Group::generic, kTwoKeys, make_copy,
            "Writes a value and its time to another key: key new [DB 0] [REPLACE]"),
     in_each_group(query("dbsize", 1, Group::server, kNoKeys, make_dbsize, Form::plain,

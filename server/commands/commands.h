@@ -88,6 +88,10 @@ void run_multi(Session& session, const Arguments& args, std::string& out);
 void run_unwatch(Session& session, const Arguments& args, std::string& out);
 void run_watch(Session& session, const Arguments& args, std::string& out);
 
+// commands_config.cc
+void run_config_get(Session& session, const Arguments& args, std::string& out);
+void run_config_set(Session& session, const Arguments& args, std::string& out);
+
 // commands_connection.cc
 void run_client_getname(Session& session, const Arguments& args, std::string& out);
 void run_client_id(Session& session, const Arguments& args, std::string& out);
@@ -112,8 +116,6 @@ void run_command_docs(Session& session, const Arguments& args, std::string& out)
 void run_command_getkeys(Session& session, const Arguments& args, std::string& out);
 void run_command_info(Session& session, const Arguments& args, std::string& out);
 void run_command_list(Session& session, const Arguments& args, std::string& out);
-void run_config_get(Session& session, const Arguments& args, std::string& out);
-void run_config_set(Session& session, const Arguments& args, std::string& out);
 /// HELP of every command with subcommands, from the table.
 void run_help(Session& session, const Arguments& args, std::string& out);
 void run_info(Session& session, const Arguments& args, std::string& out);

@@ -344,7 +344,7 @@ void Session::flush_line() {
 
 void Session::note_slow(const CommandSpec* spec, std::string_view key,
                         std::chrono::nanoseconds took) {
-  const lease::Duration threshold = context_.state.options.slowlog_threshold;
+  const lease::Duration threshold = context_.state.live.slowlog_threshold();
   if (threshold <= lease::Duration(0) || took < threshold) return;
   SlowCommand entry;
   entry.microseconds = std::chrono::duration_cast<std::chrono::microseconds>(took).count();

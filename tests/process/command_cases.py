@@ -1161,10 +1161,40 @@ same("config config|get", """
 """)
 differs("config|get", OTHER_SERVER, "CONFIG GET databases", r"[*%]\d\r\n\$9\r\ndatabases\r\n\$1\r\n1")
 differs("config|set", "settings change with a restart", "CONFIG SET databases 2",
-        r"-ERR settings are flags")
+        r"-ERR CONFIG SET failed \(possibly related to argument 'databases'\) - settings are flags")
 same("config|set", "CONFIG SET notify-keyspace-events KEA")
+same("config|set config|get", """
+    CONFIG SET timeout 300 slowlog-log-slower-than 20000
+    CONFIG GET timeout
+    CONFIG GET slowlog-log-slower-than
+    CONFIG SET TIMEOUT 0
+    CONFIG GET timeout
+    CONFIG SET slowlog-log-slower-than -1
+    CONFIG GET slowlog-log-slower-than
+    CONFIG SET slowlog-log-slower-than 10000
+    CONFIG SET save ''
+    CONFIG SET timeout 0 timeout 1
+    CONFIG SET timeout
+    CONFIG SET timeout 1 save
+    CONFIG SET nosuchsetting 1
+    CONFIG SET maxclients 9999
+    CONFIG GET maxclients
+    CONFIG SET maxclients 10000
+    CONFIG GET maxmemory
+    CONFIG GET slowlog-max-len
+""")
+for words in ("timeout x", "timeout -1", "maxclients 0", "slowlog-log-slower-than x"):
+    differs("config|set", FRIENDLY, f"CONFIG SET {words}",
+            rf"-ERR CONFIG SET failed \(possibly related to argument '{words.split()[0]}'\) - it is a number")
+ours("config|set", """
+    CONFIG SET idle-timeout 1500ms slowlog-threshold 20ms
+    CONFIG GET timeout
+    CONFIG GET slowlog-log-slower-than
+    CONFIG SET idle-timeout 0s slowlog-threshold 10ms
+    CONFIG GET *timeout*
+""", r"[*%]\d+\r\n\$7\r\ntimeout\r\n\$1\r\n0\r\n")
 differs("config|set", "they are always on, for those who subscribe",
-        "CONFIG SET notify-keyspace-events ''", r"-ERR notifications are always on")
+        "CONFIG SET notify-keyspace-events ''", r"-ERR CONFIG SET failed .* - notifications are always on")
 differs("config|get", "they are always on, for those who subscribe",
         "CONFIG GET notify-keyspace-events", r"[*%]\d\r\n\$22\r\nnotify-keyspace-events\r\n\$5\r\ng\$xKE")
 differs("info", OTHER_SERVER, "INFO", r"\$\d+\r\n# Server\r\n")

@@ -32,7 +32,7 @@ TEST_F(SessionTest, AnswersWhatNeedsNoNode) {
   EXPECT_EQ(feed("CONFIG GET save\r\n"), "*2\r\n$4\r\nsave\r\n$0\r\n\r\n");
   EXPECT_EQ(feed("CONFIG GET APPEND* s?ve\r\n"),
             "*4\r\n$10\r\nappendonly\r\n$3\r\nyes\r\n$4\r\nsave\r\n$0\r\n\r\n");
-  EXPECT_THAT(feed("CONFIG SET save 1\r\n"), StartsWith("-ERR settings are flags"));
+  EXPECT_THAT(feed("CONFIG SET save 1\r\n"), HasSubstr("settings are flags"));
   EXPECT_EQ(feed("CLIENT ID\r\n"), ":7\r\n");
   EXPECT_EQ(feed("CLIENT GETNAME\r\n"), "$-1\r\n");
   EXPECT_EQ(feed("CLIENT SETNAME bob\r\n"), "+OK\r\n");
