@@ -46,7 +46,7 @@ REFUSED = [
     (("EXPIRE", "a", "x"), "ERR value is not an integer"),
     (("EVAL", "return 1", "0"), "ERR there is no Lua here"),
     (("EVALSHA", "0" * 40, "0"), "NOSCRIPT "),
-    (("FLUSHALL",), "ERR 'FLUSHALL' is not supported"),
+    (("SAVE",), "ERR 'SAVE' is not supported"),
     (("MSET", "a"), "ERR wrong number of arguments for 'mset'"),
     (("MSET", "a", "b", "c"), "ERR wrong number of arguments for 'mset'"),
     (("SETRANGE", "a", "-1", "b"), "ERR offset is out of range"),

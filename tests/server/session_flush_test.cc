@@ -1,6 +1,7 @@
 // FLUSHALL: every key that exists, in each group, in parts.
 #include <leasehold/server/commands/key_flush.h>
 #include <leasehold/tests/server/groups_fixture.h>
+#include <leasehold/tests/server/users_fixture.h>
 
 #include <gmock/gmock.h>
 
@@ -140,6 +141,26 @@ TEST_F(SessionFlush, WrongWordsAndTransactions) {
   EXPECT_THAT(send({"EXEC"}), StartsWith("-EXECABORT"));
   state_.draining.store(true);
   EXPECT_THAT(send({"FLUSHALL"}), StartsWith("-TRYAGAIN this node is about to stop"));
+}
+
+class FlushOfUsers : public SessionUsersTest {};
+
+// A user of a few keys may have all commands, and does not delete those of others by them.
+TEST_F(FlushOfUsers, OnlyOneWhoMayWriteEveryKeyDeletesAll) {
+  write({"SET", "other:k", "v"});
+  be({"~app:*", "%R~*", "+@all"});
+  for (const char* name : {"FLUSHALL", "FLUSHDB"}) {
+    EXPECT_THAT(send({name}), StartsWith("-NOPERM No permissions to access a key"));
+  }
+  EXPECT_EQ(node_.store().size(), 1U);
+  change({"%W~*", "-flushall"});
+  EXPECT_THAT(send({"FLUSHALL"}), StartsWith("-NOPERM User ann has no permissions to run"));
+  EXPECT_EQ(send({"FLUSHDB"}), "");
+  node_.end_read(node_.granted(raft::ReadBasis::lease));
+  EXPECT_EQ(pump(), "");
+  node_.commit_one();
+  EXPECT_EQ(pump(), "+OK\r\n");
+  EXPECT_EQ(node_.store().size(), 0U);
 }
 
 }  // namespace
