@@ -70,7 +70,8 @@
 //   85 forget_slots   {other u32}{move u64}{arriving u8}
 // where {key}, {value}, {from}, {prefix}, {name} are {length u32}{bytes}, and {keys} is {count u32}
 // and count times {key}. Numbers are big-endian, signed ones two's complement. Every byte is
-// accounted for: a command has exactly one encoding. command_fields.h says the same to the compiler.
+// accounted for: a command has exactly one encoding. command_fields.h says the same to the
+// compiler.
 #include <leasehold/base/coding.h>
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/command_fields.h>

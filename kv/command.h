@@ -162,11 +162,11 @@ struct ReportState {
 using Command =
     std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease, RenewLeases,
                  RevokeLease, AttachKey, ExpireKey, DelEqual, SetSequential, WithNamedLease,
-                 RenewNamed, IncrByFloat, Copy, SetBit, Get, Exists, MGet, StrLen, GetRange, Size, LeaseInfo, LeaseList,
-                 KeyLease, GetBit, BitCount, Lcs, Transaction, OpenSession, CloseSession, TouchSession, ExpireSession,
-                 Once, ExpireLeases, SetUser, DelUsers, ActAs, LoadAtMost, CompareState,
-                 ReportState, BeginMove, CancelMove, FreezeMove, ExpectSlots, ImportKeys, TakeSlots,
-                 LeaveSlots, DropKeys, ForgetSlots>;
+                 RenewNamed, IncrByFloat, Copy, SetBit, Get, Exists, MGet, StrLen, GetRange, Size,
+                 LeaseInfo, LeaseList, KeyLease, GetBit, BitCount, Lcs, Transaction, OpenSession,
+                 CloseSession, TouchSession, ExpireSession, Once, ExpireLeases, SetUser, DelUsers,
+                 ActAs, LoadAtMost, CompareState, ReportState, BeginMove, CancelMove, FreezeMove,
+                 ExpectSlots, ImportKeys, TakeSlots, LeaveSlots, DropKeys, ForgetSlots>;
 
 /// Errors: invalid_argument when a limit is broken; the message names it.
 Result<Bytes> encode_command(const Command& command);

@@ -7,8 +7,8 @@
 namespace leasehold::kv {
 namespace {
 
-/// For the beginnings of `i` and `j` bytes that end differently: whether to go on with a byte less of
-/// `a`, else of `b`.
+/// For the beginnings of `i` and `j` bytes that end differently: whether to go on with a byte less
+/// of `a`, else of `b`.
 class WayBack {
  public:
   WayBack(std::size_t a, std::size_t b) : width_(b), bits_(a * b) {}

@@ -12,7 +12,7 @@ namespace {
 
 struct Decimal {
   bool negative = false;
-  std::string digits;     ///< the most significant one first; perhaps zeros in front
+  std::string digits;      ///< the most significant one first; perhaps zeros in front
   std::size_t places = 0;  ///< how many of them are behind the point
 };
 

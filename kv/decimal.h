@@ -19,8 +19,8 @@ inline constexpr std::size_t kDecimalPlaces = 17;
 bool is_decimal(std::string_view text);
 
 /// The sum of two numbers, rounded to kDecimalPlaces digits behind the point, halves to the even
-/// digit. Without an exponent, without zeros at the end of its fraction, and zero has no sign. None:
-/// it has more than kDecimalDigitsMax digits before the point. Both texts are numbers.
+/// digit. Without an exponent, without zeros at the end of its fraction, and zero has no sign.
+/// None: it has more than kDecimalDigitsMax digits before the point. Both texts are numbers.
 std::optional<std::string> add_decimals(std::string_view a, std::string_view b);
 
 }  // namespace leasehold::kv

@@ -92,8 +92,8 @@ struct SetRange {
   std::string_view bytes;
 };
 /// Sets or clears one bit of a value, which grows with zeros as needed: the bits of a byte count
-/// from its highest one. A key that does not exist counts as empty. Nothing is written if the bit is
-/// there and is right. Result: Integer, the bit before.
+/// from its highest one. A key that does not exist counts as empty. Nothing is written if the bit
+/// is there and is right. Result: Integer, the bit before.
 struct SetBit {
   std::uint32_t at = 0;  ///< below kBitsMax
   bool on = false;
@@ -212,9 +212,9 @@ struct ExpireKey {
   bool looks_at_time() const { return change == TimeChange::add || condition >= TimeCondition::gt; }
 };
 /// Writes a key's value to another key, with its time: what is left of it as a node saw it, if the
-/// key has a lease of its own; a copy of a key that is attached to the lease of a client is attached
-/// to that lease. Result: Integer, 1; 0: there is no such key, or `to` exists. Errors: no_lease,
-/// not_owner, limit (of leases, or of the lease's keys).
+/// key has a lease of its own; a copy of a key that is attached to the lease of a client is
+/// attached to that lease. Result: Integer, 1; 0: there is no such key, or `to` exists. Errors:
+/// no_lease, not_owner, limit (of leases, or of the lease's keys).
 struct Copy {
   bool replace = false;  ///< also if `to` exists
   std::string_view from;
@@ -229,9 +229,9 @@ struct DelEqual {
 };
 
 /// The possible parts of a transaction.
-using Operation = std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease,
-                               RenewLeases, RevokeLease, AttachKey, ExpireKey, DelEqual,
-                               SetSequential, WithNamedLease, RenewNamed, IncrByFloat, Copy, SetBit,
-                               Get, Exists, MGet, StrLen, GetRange, Size, LeaseInfo, LeaseList,
-                               KeyLease, GetBit, BitCount, Lcs>;
+using Operation =
+    std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease, RenewLeases,
+                 RevokeLease, AttachKey, ExpireKey, DelEqual, SetSequential, WithNamedLease,
+                 RenewNamed, IncrByFloat, Copy, SetBit, Get, Exists, MGet, StrLen, GetRange, Size,
+                 LeaseInfo, LeaseList, KeyLease, GetBit, BitCount, Lcs>;
 }  // namespace leasehold::kv

@@ -168,7 +168,10 @@ std::vector<std::string_view> keys_of(const Operation& query) {
                  [](const GetRange& q) { return Keys{q.key}; },
                  [](const GetBit& q) { return Keys{q.key}; },
                  [](const BitCount& q) { return Keys{q.key}; },
-                 [](const Lcs& q) { return Keys{q.a, q.b}; }, [](const auto&) { return Keys{}; }},
+                 [](const Lcs& q) {
+                   return Keys{q.a, q.b};
+                 },
+                 [](const auto&) { return Keys{}; }},
       query);
 }
 

@@ -32,7 +32,7 @@ enum class ErrorKind : std::uint8_t {
   fenced = 15,             ///< the token is smaller than one that has written, or was never granted
   key_exists = 16,         ///< SetSequential
   not_owner = 17,          ///< ActAs: the lease is another user's
-  moved = 18,      ///< a key, or the name of a lease, is not of this group now; not executed
+  moved = 18,         ///< a key, or the name of a lease, is not of this group now; not executed
   slot_busy = 19,     ///< of the commands that move slots: what is in the way
   not_a_number = 20,  ///< IncrByFloat: the value is not a decimal fraction
 };

@@ -95,8 +95,9 @@ constexpr std::array kAboutTheNode = {
 };
 /// Commands on keys that Redis calls slow, or dangerous, too.
 constexpr std::array kSlow = {
-    Listed{"bitcount", c::slow}, Listed{"setbit", c::slow}, Listed{"lcs", c::slow},
-    Listed{"copy", c::slow},   Listed{"del", c::slow},    Listed{"exec", c::slow},      Listed{"getrange", c::slow},
+    Listed{"bitcount", c::slow}, Listed{"copy", c::slow}, Listed{"lcs", c::slow},
+    Listed{"setbit", c::slow},
+    Listed{"del", c::slow},    Listed{"exec", c::slow},      Listed{"getrange", c::slow},
     Listed{"mset", c::slow},   Listed{"msetnx", c::slow},    Listed{"psetex", c::slow},
     Listed{"rename", c::slow}, Listed{"scan", c::slow},      Listed{"randomkey", c::slow},
     Listed{"set", c::slow},    Listed{"setex", c::slow},     Listed{"setrange", c::slow},

@@ -14,8 +14,8 @@ using Uses = std::vector<KeyUse>;
 
 /// Commands that also return what the key had.
 bool returns_old_value(const CommandSpec& spec, const Arguments& args) {
-  static constexpr std::string_view kNames[] = {"decr",   "decrby", "getdel", "getex",
-                                                "getset", "incr",   "incrby", "incrbyfloat", "setbit"};
+  static constexpr std::string_view kNames[] = {"decr", "decrby", "getdel",      "getex", "getset",
+                                                "incr", "incrby", "incrbyfloat", "setbit"};
   if (std::find(std::begin(kNames), std::end(kNames), spec.name) != std::end(kNames)) return true;
   return spec.name == "set" && std::any_of(args.begin() + 3, args.end(), [](std::string_view word) {
            return equals_ignoring_case(word, "get");

@@ -9,8 +9,8 @@
 
 namespace leasehold::server {
 
-// commands_strings.cc, commands_bits.cc, commands_keys.cc, commands_expiry.cc and commands_leases.cc: what the store
-// is asked for.
+// commands_strings.cc, commands_bits.cc, commands_keys.cc, commands_expiry.cc and
+// commands_leases.cc: what the store is asked for.
 std::string make_append(const Arguments& args, kv::Operation& operation);
 std::string make_decr(const Arguments& args, kv::Operation& operation);
 std::string make_decrby(const Arguments& args, kv::Operation& operation);
@@ -58,7 +58,8 @@ std::string make_lease_renew(const Arguments& args, kv::Operation& operation);
 std::string make_lease_revoke(const Arguments& args, kv::Operation& operation);
 std::string make_renamenx(const Arguments& args, kv::Operation& operation);
 
-// The read that is made without detours, and what is about many keys that no transaction may contain.
+// The read that is made without detours, and what is about many keys that no transaction may
+// contain.
 void run_flush(Session& session, const Arguments& args, std::string& out);
 void run_get(Session& session, const Arguments& args, std::string& out);
 void scan_keys(StoreReader& reader, const Arguments& args, std::string& out);

@@ -60,8 +60,8 @@ std::string make_incrby(const Arguments& args, kv::Operation& operation) {
 
 std::string make_incrbyfloat(const Arguments& args, kv::Operation& operation) {
   const std::string delta = lowered(args[2]);
-  const std::string_view unsigned_delta =
-      std::string_view(delta).substr(!delta.empty() && (delta[0] == '-' || delta[0] == '+') ? 1 : 0);
+  const std::string_view unsigned_delta = std::string_view(delta).substr(
+      !delta.empty() && (delta[0] == '-' || delta[0] == '+') ? 1 : 0);
   if (unsigned_delta == "inf" || unsigned_delta == "infinity") {
     return "ERR increment would produce NaN or Infinity";
   }

@@ -45,8 +45,7 @@ class KeyFlush : public std::enable_shared_from_this<KeyFlush> {
     if (at_ == groups_.all().size()) return finish();
     after_.reset();
     count_ = kFlushKeys;
-    const auto mode =
-        state_.options.lease_reads ? raft::ReadMode::lease : raft::ReadMode::quorum;
+    const auto mode = state_.options.lease_reads ? raft::ReadMode::lease : raft::ReadMode::quorum;
     group().group.read(mode, node::CallOptions(state_.options.command_timeout),
                        [self = shared_from_this()](const replica::ReadResult& result) {
                          if (!result.index) {
@@ -97,10 +96,9 @@ class KeyFlush : public std::enable_shared_from_this<KeyFlush> {
       encoded = kv::limit_loads(std::move(encoded).value(), node.lease_view().level());
     }
     if (!encoded) return fail("-ERR " + encoded.error().message + "\r\n");
-    node.propose(std::move(encoded).value(), node::CallOptions(state_.options.command_timeout),
-                 [self = shared_from_this()](const replica::ProposeResult& result) {
-                   self->take(result);
-                 });
+    node.propose(
+        std::move(encoded).value(), node::CallOptions(state_.options.command_timeout),
+        [self = shared_from_this()](const replica::ProposeResult& result) { self->take(result); });
   }
 
   void take(const replica::ProposeResult& result) {

@@ -16,8 +16,8 @@ inline constexpr std::size_t kFlushBytes = std::size_t{1} << 20U;
 /// the keys. What others write meanwhile may stay or go; a key that is deleted is one that existed.
 /// The reads of the store are made on the background thread of `context`.
 ///
-/// `done` gets the reply: OK once all are deleted; an error says whether some were. Any thread calls
-/// it, once.
+/// `done` gets the reply: OK once all are deleted; an error says whether some were. Any thread
+/// calls it, once.
 void flush_keys(const Session::Context& context, std::function<void(std::string)> done);
 
 }  // namespace leasehold::server

@@ -97,8 +97,8 @@ class CommandSource {
         return BitCount{random_.between(-90, 90), random_.between(-90, 90), random_.chance(1, 2),
                         key};
       case 21:
-        return Lcs{static_cast<LcsWanted>(random_.below(3)), random_.chance(1, 2),
-                   random_.below(3), key, draw_key()};
+        return Lcs{static_cast<LcsWanted>(random_.below(3)), random_.chance(1, 2), random_.below(3),
+                   key, draw_key()};
       default: return Size{};
     }
   }

@@ -15,12 +15,13 @@ std::string sum(std::string_view a, std::string_view b) {
 }
 
 TEST(Decimal, WhatIsANumber) {
-  for (const char* text : {"0", "-0", "+1", "1.", ".5", "-.5", "007", "1e3", "1E+3", "1.5e-3",
-                           "0e9999", "1e-10000"}) {
+  for (const char* text :
+       {"0", "-0", "+1", "1.", ".5", "-.5", "007", "1e3", "1E+3", "1.5e-3", "0e9999", "1e-10000"}) {
     EXPECT_TRUE(is_decimal(text)) << text;
   }
-  for (const char* text : {"", "-", "+", ".", "-.", "e1", "1e", "1e+", " 1", "1 ", "1e 1", "--1", "1-",
-                           "1.5.", "nan", "inf", "0x10", "1e1.5", "1,5", "1e10001", "1e5000"}) {
+  for (const char* text :
+       {"",    "-",  "+",    ".",   "-.",  "e1",   "1e",    "1e+", " 1",      "1 ",    "1e 1",
+        "--1", "1-", "1.5.", "nan", "inf", "0x10", "1e1.5", "1,5", "1e10001", "1e5000"}) {
     EXPECT_FALSE(is_decimal(text)) << text;
   }
   EXPECT_TRUE(is_decimal("0." + std::string(kDecimalBytesMax - 2, '0')));
@@ -82,7 +83,8 @@ TEST(Decimal, SumsAreThoseOfIntegers) {
     tail.resize(tail.find_last_not_of('0') + 1);
     if (!tail.empty()) expected += "." + tail;
     if (whole < 0) expected.insert(0, "-");
-    ASSERT_EQ(sum(std::to_string(a) + "e-9", std::to_string(b) + "E-09"), expected) << a << " " << b;
+    ASSERT_EQ(sum(std::to_string(a) + "e-9", std::to_string(b) + "E-09"), expected)
+        << a << " " << b;
   }
 }
 

@@ -20,9 +20,8 @@ using grant::LeaseId;
 using std::chrono::seconds;
 
 constexpr const char* kKinds[] = {"set", "deleted", "expired", "revoked"};
-constexpr const char* kCauses[] = {"",        "/incr",   "/append", "/range",
-                                   "/rename", "/attach", "/expire", "/persist",
-                                   "/float",  "/copy",   "/bit"};
+constexpr const char* kCauses[] = {"",        "/incr",    "/append", "/range", "/rename", "/attach",
+                                   "/expire", "/persist", "/float",  "/copy",  "/bit"};
 
 /// "5: set a=1, expired b of 7".
 std::string text(const Revision& revision) {

@@ -82,8 +82,11 @@ TEST_P(StringCommands, ACopyHasTheValueAndWhatIsLeftOfTheTime) {
   EXPECT_EQ(run(Copy{true, "a", "b"}), "1");
   EXPECT_EQ(value_of("b"), "2");
   EXPECT_EQ(time_of("b"), 5000);
-  const auto stamp = store_->leases_after(
-      grant::LeaseId(store_->get("a").value()->lease.value() - 1), 1).value().at(0).stamp;
+  const auto stamp =
+      store_->leases_after(grant::LeaseId(store_->get("a").value()->lease.value() - 1), 1)
+          .value()
+          .at(0)
+          .stamp;
   EXPECT_EQ(run(Copy{false, "a", "c", {stamp, std::chrono::seconds(3)}}), "1");
   EXPECT_EQ(time_of("c"), 3000);
   EXPECT_EQ(run(Copy{true, "a", "c", {stamp + 100, std::chrono::seconds(1)}}), "1");
@@ -112,8 +115,7 @@ TEST_P(StringCommands, ACopyIsAttachedToTheLeaseOfAClient) {
 }
 
 TEST_P(StringCommands, NobodyCopiesAKeyOfAnothersLease) {
-  const Bytes grant =
-      encoded(GrantLease{grant::LeaseId(7), std::chrono::seconds(10), "", "me"});
+  const Bytes grant = encoded(GrantLease{grant::LeaseId(7), std::chrono::seconds(10), "", "me"});
   run(SetUser{"ann", 0, "on"});
   run(ActAs{"ann", false, grant.view()});
   Set leased{"a", "1"};

@@ -68,8 +68,8 @@ inline bool twin_bit(const std::string& bytes, std::size_t at) {
   return ((static_cast<unsigned char>(bytes[at / 8]) >> (7 - at % 8)) & 1) == 1;
 }
 
-/// Whether the one at `i` is in the part, of so many. As in Redis, an end before the beginning means
-/// the first one.
+/// Whether the one at `i` is in the part, of so many. As in Redis, an end before the beginning
+/// means the first one.
 inline bool twin_inside(std::int64_t i, std::int64_t start, std::int64_t end, std::int64_t length) {
   if (start < 0 && end < 0 && start > end) return false;
   const bool behind_start = start < 0 ? i >= length + start : i >= start;
