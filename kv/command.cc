@@ -1,22 +1,25 @@
 // A command: {format u8 = 1}{type u8} and then
 //    1 set         {flags u8: bits 0-1 condition, bit 2 get_old, bit 3 lease, bit 4 token,
-//                  bit 5 keep_lease, bit 6 ttl}, with bit 3 {lease u64}, with bit 4 {token u64},
-//                  with bit 6 {ttl i64}, {key}{value: the rest}
+//                  bit 5 keep_lease, bit 6 ttl, bit 7 end}, with bit 3 {lease u64}, with bit 4
+//                  {token u64}, with bit 6 {ttl i64}, with bit 7 {end in ms i64},
+//                  {key}{value: the rest}
 //    2 del         {keys}
 //    3 incr_by     {delta i64}{key: the rest}
 //    4 append      {key}{bytes: the rest}
 //    5 set_range   {offset u32}{key}{bytes: the rest}
 //    6 get_del     {key: the rest}
-//    7 mset        {flags u8: bits 0-1 condition, bit 2 ttl}, with bit 2 {ttl i64}, {count u32} and
+//    7 mset        {flags u8: bits 0-1 condition, bit 2 ttl, bit 3 end}, with bit 2 {ttl i64}, with
+//                  bit 3 {end in ms i64}, {count u32} and
 //                  count times {key}{value}
 //    8 rename      {flags u8: bit 0 if_free}{from}{to: the rest}
 //    9              was grant_lease without its terms; no build writes or reads it
 //   10 renew_leases {count u32} and count times {id u64}
 //   11 revoke_lease {id u64}
 //   12 attach_key   {lease u64}{key: the rest}
-//   13 expire_key   {flags u8: bits 0-2 condition, bits 3-4 change, bit 5 get, bit 6 value}{ttl
-//   i64},
-//                   with a condition or change that looks at the time {stamp u64}{left i64}, with
+//   13 expire_key   {flags u8: bits 0-2 condition, bits 3-4 change, bit 5 get, bit 6 value, bit 7
+//   end}{ttl i64},
+//                   with a condition or change that looks at the time {stamp u64}{left i64},
+//                  with bit 7 {end in ms i64}, with
 //                   bit 6 {value}, {key: the rest}
 //   14 del_equal    {value}{keys}
 //   15 set_sequential {lease u64}{prefix}{value: the rest}

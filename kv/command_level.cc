@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -25,6 +26,9 @@ struct LevelNeeded {
                ? raft::kSettingsLevel
                : raft::kOldestLevel;
   }
+  raft::FeatureLevel operator()(const Set& set) const { return with_end(set.end_ms); }
+  raft::FeatureLevel operator()(const MSet& mset) const { return with_end(mset.end_ms); }
+  raft::FeatureLevel operator()(const ExpireKey& expire) const { return with_end(expire.end_ms); }
   raft::FeatureLevel operator()(const Once& once) const { return level_needed(once.command); }
   raft::FeatureLevel operator()(const Transaction& transaction) const {
     raft::FeatureLevel needed = raft::kOldestLevel;
@@ -32,6 +36,11 @@ struct LevelNeeded {
       needed = std::max(needed, std::visit(*this, operation));
     }
     return needed;
+  }
+
+ private:
+  static raft::FeatureLevel with_end(std::int64_t end_ms) {
+    return end_ms != 0 ? raft::kSettingsLevel : raft::kOldestLevel;
   }
 };
 

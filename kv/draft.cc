@@ -167,16 +167,16 @@ std::optional<ErrorReply> Draft::cannot_time(std::size_t keys) {
 }
 
 void Draft::write_timed(std::string_view key, Bytes bytes, const std::optional<Value>& old,
-                        KeyTime ttl) {
+                        KeyTime ttl, std::int64_t end_ms) {
   if (ttl == KeyTime(0)) {
     if (old) erase(key, *old);
     return;
   }
   grant::LeaseId own = lease_of(old);
   if (grant::is_of_key(own)) {
-    leases().retime(own, ttl);
+    leases().retime(own, ttl, end_ms);
   } else {
-    const auto granted = leases().grant_to_key(ttl, grant::FencingToken(revision()));
+    const auto granted = leases().grant_to_key(ttl, grant::FencingToken(revision()), end_ms);
     LEASEHOLD_ASSERT(granted);
     own = *granted;
   }

@@ -87,8 +87,9 @@ class Draft {
   /// Why this number of keys cannot get leases of their own; none: they can.
   std::optional<ErrorReply> cannot_time(std::size_t keys);
   /// Writes a key that lives for `ttl` from now on; if its time is already over, the key is
-  /// deleted. cannot_time() has said that there is room.
-  void write_timed(std::string_view key, Bytes bytes, const std::optional<Value>& old, KeyTime ttl);
+  /// deleted. cannot_time() has said that there is room. `end_ms`: see Set.
+  void write_timed(std::string_view key, Bytes bytes, const std::optional<Value>& old, KeyTime ttl,
+                   std::int64_t end_ms);
   /// Keys that went with leases.
   std::size_t ended_keys() const { return ended_keys_; }
   const grant::LeaseTable& table() { return leases(); }

@@ -187,7 +187,7 @@ Result<Reply> run(const ExpireKey& expire, Draft& draft) {
   KeyTime ttl = expire.ttl;
   if (expire.change == TimeChange::add) ttl = std::min(ttl + *left, grant::kLeaseTtlMax);
   if (auto why = draft.cannot_time(leases_for(old, ttl))) return Reply(*why);
-  draft.write_timed(expire.key, old->bytes, old, ttl);
+  draft.write_timed(expire.key, old->bytes, old, ttl, expire.end_ms);
   return done(true);
 }
 

@@ -58,10 +58,11 @@ Result<Reply> run(const Copy& copy, Draft& draft) {
     return integer(1);
   }
   // Its time may be over, and yet it is here: so is the copy, for a moment.
-  const KeyTime left =
-      std::max(most_left(*draft.table().find(lease), copy.seen), grant::kLeaseTtlMin);
+  const grant::LeaseTable::Lease& timed = *draft.table().find(lease);
+  const KeyTime left = std::max(most_left(timed, copy.seen), grant::kLeaseTtlMin);
+  const std::int64_t end_ms = timed.asked_at_ms;
   if (auto why = draft.cannot_time(leases_for(old, left))) return Reply(*why);
-  draft.write_timed(copy.to, from.value()->bytes, old, left);
+  draft.write_timed(copy.to, from.value()->bytes, old, left, end_ms);
   return integer(1);
 }
 

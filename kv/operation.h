@@ -49,6 +49,9 @@ struct Set {
   grant::FencingToken token{};
   /// The key lives for this time, by a lease of its own (KeyTime). Not together with `lease`.
   std::optional<KeyTime> ttl{};
+  /// When that is over, in milliseconds since 1970, by the clock of the node that made this
+  /// command; 0: unknown. Only with a `ttl` above 0; only shown.
+  std::int64_t end_ms = 0;
 };
 /// Writes a new key: the prefix and kSequenceDigits decimal digits of this command's revision, with
 /// zeros in front. So the keys of a prefix are in the order of their creation, no number is given
@@ -116,6 +119,7 @@ struct MSet {
   MSetCondition condition = MSetCondition::none;
   std::vector<std::pair<std::string_view, std::string_view>> pairs;
   std::optional<KeyTime> ttl{};  ///< of each key, as in Set
+  std::int64_t end_ms = 0;       ///< as in Set
 };
 /// Moves a value; the old value of `to` is gone. Results: Ok; with `if_free` Integer, 0 if `to`
 /// existed and nothing was done, else 1. Errors: no_such_key.
@@ -208,6 +212,7 @@ struct ExpireKey {
   bool get = false;
   std::optional<std::string_view> value{};  ///< only if this is the key's value
   SeenTime seen{};                          ///< with `add`, `gt`, `lt` and `xx_lt` alone
+  std::int64_t end_ms = 0;                  ///< as in Set; with `set` alone
 
   bool looks_at_time() const { return change == TimeChange::add || condition >= TimeCondition::gt; }
 };

@@ -144,8 +144,13 @@ bool has_value(const std::optional<Value>& found, const KeyLease& query) {
 
 Reply key_lease(const grant::LeaseTable::Lease* lease) {
   if (lease == nullptr) return integer(0);
-  return ArrayReply{{encode_reply(integer(lease->id.value())), encode_reply(integer(lease->stamp)),
-                     encode_reply(Integer{lease->ttl.count()})}};
+  ArrayReply array{{encode_reply(integer(lease->id.value())), encode_reply(integer(lease->stamp)),
+                    encode_reply(Integer{lease->ttl.count()})}};
+  // That of a client's lease is when it was asked for.
+  if (grant::is_of_key(lease->id) && lease->asked_at_ms != 0) {
+    array.items.push_back(encode_reply(Integer{lease->asked_at_ms}));
+  }
+  return array;
 }
 
 bool is_query(const Operation& operation) {

@@ -80,8 +80,9 @@ struct LeaseList {
 };
 
 /// The lease that bounds the time of a key. Result: Nil: there is no such key; Integer 0: nothing;
-/// or an array of three Integers: the id and the stamp of the lease that it is attached to, and the
-/// time to live of that in nanoseconds.
+/// or an array of Integers: the id and the stamp of the lease that it is attached to, the time to
+/// live of that in nanoseconds, and, of a key's own lease and if it is known, when it ends, in
+/// milliseconds since 1970.
 struct KeyLease {
   std::string_view key;
   std::optional<std::string_view> value{};  ///< with another value there is none

@@ -185,9 +185,10 @@ std::string make_set(const Arguments& args, kv::Operation& operation) {
            "(KEEPTTL), or one of its own (EX, PX, EXAT, PXAT)";
   }
   if (time.given()) {
-    if (std::string problem = time.parse("set", command.ttl.emplace()); !problem.empty()) {
-      return problem;
-    }
+    GivenTime given;
+    if (std::string problem = time.parse("set", given); !problem.empty()) return problem;
+    command.ttl = given.ttl;
+    command.end_ms = given.end_ms;
   }
   operation = about(lease, command, &kv::Set::lease);
   return {};

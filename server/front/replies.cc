@@ -70,7 +70,8 @@ void append_time(std::string& out, const kv::Reply& reply, ReplyForm form,
   if (!left) return append_integer(out, form == ReplyForm::held_milliseconds ? -3 : -2);
   if (*left < 0) return append_integer(out, -1);
   const bool end = form == ReplyForm::end_seconds || form == ReplyForm::end_milliseconds;
-  const std::int64_t time = end ? *left + wall_now() / std::chrono::milliseconds(1) : *left;
+  std::int64_t time = *left;
+  if (end) time = said_end(reply).value_or(*left + wall_now() / std::chrono::milliseconds(1));
   const bool seconds = form == ReplyForm::seconds_left || form == ReplyForm::end_seconds;
   append_integer(out, seconds ? (time + 500) / 1000 : time);
 }

@@ -367,6 +367,7 @@ std::string Session::make(const CommandSpec& spec, const Arguments& args,
            "lease";
   }
   see_time(operation, group_->store, group_->lease_keeper);
+  forget_end(operation, group_->group.lease_view().level());
   if (const auto* grant = std::get_if<kv::GrantLease>(&operation)) warn_of_ttl(*grant);
   return problem;
 }

@@ -51,50 +51,6 @@ TEST(CommandFormat, IncrByIsPinned) {
             "6e");
 }
 
-TEST(CommandFormat, FractionsCopiesAndBitsArePinned) {
-  EXPECT_EQ(hex(encoded_text(IncrByFloat{"k", "1.5"})),
-            "0113"
-            "00000003"
-            "312e35"
-            "6b");
-  EXPECT_EQ(hex(encoded_text(Copy{true, "a", "b"})),
-            "0114"
-            "01"
-            "00000001"
-            "61"
-            "62");
-  EXPECT_EQ(hex(encoded_text(Copy{false, "a", "b", {5, KeyTime(6)}})),
-            "0114"
-            "02"
-            "0000000000000005"
-            "0000000000000006"
-            "00000001"
-            "61"
-            "62");
-  EXPECT_EQ(hex(encoded_text(SetBit{258, true, "k"})),
-            "0115"
-            "00000102"
-            "01"
-            "6b");
-  EXPECT_EQ(hex(encoded_text(Lcs{LcsWanted::runs, true, 258, "a", "b"})),
-            "012b"
-            "06"
-            "0000000000000102"
-            "00000001"
-            "61"
-            "62");
-  EXPECT_EQ(hex(encoded_text(GetBit{258, "k"})),
-            "0129"
-            "00000102"
-            "6b");
-  EXPECT_EQ(hex(encoded_text(BitCount{1, -1, true, "k"})),
-            "012a"
-            "0000000000000001"
-            "ffffffffffffffff"
-            "01"
-            "6b");
-}
-
 TEST(CommandFormat, TheOthersArePinned) {
   EXPECT_EQ(hex(encoded_text(Append{"k", "v"})),
             "0104"

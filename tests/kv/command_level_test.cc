@@ -46,6 +46,11 @@ TEST(CommandLevel, WhatCameLaterNeedsTheLevelOfSettings) {
   EXPECT_EQ(needed(CompareState{}), raft::kSettingsLevel);
   EXPECT_EQ(needed(ReportState{}), raft::kSettingsLevel);
   EXPECT_EQ(needed(IncrByFloat{"k", "1"}), raft::kSettingsLevel);
+  Set timed{"k", "v"};
+  timed.ttl = grant::kLeaseTtlMin;
+  EXPECT_EQ(needed(timed), raft::kOldestLevel);
+  timed.end_ms = 5;
+  EXPECT_EQ(needed(timed), raft::kSettingsLevel);
   EXPECT_EQ(needed(Copy{false, "a", "b"}), raft::kSettingsLevel);
   EXPECT_EQ(needed(SetBit{1, true, "k"}), raft::kSettingsLevel);
   EXPECT_EQ(needed(Transaction{{}, {GetBit{1, "k"}}}), raft::kSettingsLevel);

@@ -179,6 +179,34 @@ TEST(CommandCodec, DecodesFractionsCopiesAndBits) {
   });
 }
 
+TEST(CommandCodec, OnlyWhatHasATimeHasAnEnd) {
+  Set set{"k", "v"};
+  set.end_ms = 5;
+  EXPECT_EQ(encode_error(set), ErrorCode::invalid_argument);
+  set.ttl = KeyTime(0);
+  EXPECT_EQ(encode_error(set), ErrorCode::invalid_argument);
+  set.ttl = grant::kLeaseTtlMin;
+  expect_read_back({set});
+  set.end_ms = -5;
+  EXPECT_EQ(encode_error(set), ErrorCode::invalid_argument);
+  MSet mset{MSetCondition::none, {{"k", "v"}}};
+  mset.end_ms = 5;
+  EXPECT_EQ(encode_error(mset), ErrorCode::invalid_argument);
+  mset.ttl = grant::kLeaseTtlMin;
+  expect_read_back({mset});
+  ExpireKey expire{"k", TimeChange::add, grant::kLeaseTtlMin};
+  expire.end_ms = 5;
+  EXPECT_EQ(encode_error(expire), ErrorCode::invalid_argument) << "nobody knows it";
+  expire.change = TimeChange::set;
+  expect_read_back({expire});
+  // An end that is none is said by the flag alone, and one without a time not at all.
+  set.end_ms = 5;
+  std::string bytes = encoded_text(set);
+  bytes.replace(bytes.size() - 14, 8, std::string(8, '\0'));
+  EXPECT_FALSE(decode_command(bytes));
+  EXPECT_FALSE(decode_command(std::string("\1\7\10\0\0\0\1\0\0\0\1k\0\0\0\1v", 17)));
+}
+
 TEST(CommandCodec, DecodedPartsAreTheRightOnes) {
   const std::string bytes = encoded_text(Set{"key", "value", SetCondition::xx, true});
   const auto decoded = decode_command(bytes);

@@ -28,6 +28,7 @@ class Twin {
     std::uint64_t create_revision, mod_revision, version;
     /// Of the key's own lease; 0: the key lives forever.
     std::uint64_t lease_id = 0, stamp = 0;
+    std::int64_t end_ms = 0;
     lease::Duration ttl{0};
   };
 
@@ -56,10 +57,10 @@ class Twin {
     return at->second;
   }
   static void for_ever(Cell& cell) {
-    cell.lease_id = cell.stamp = 0;
-    cell.ttl = lease::Duration(0);
+    cell = Cell{cell.bytes, cell.create_revision, cell.mod_revision, cell.version};
   }
-  void write_for(const std::string& key, const std::string& bytes, std::optional<KeyTime> ttl) {
+  void write_for(const std::string& key, const std::string& bytes, std::optional<KeyTime> ttl,
+                 std::int64_t end_ms) {
     if (ttl && *ttl == KeyTime(0)) {
       if (cells.erase(key) > 0) changed_ = true;
       return;
@@ -67,6 +68,7 @@ class Twin {
     Cell& cell = write(key, bytes);
     if (!ttl) return for_ever(cell);
     cell.ttl = *ttl;
+    cell.end_ms = end_ms;
     cell.stamp = ++stamps_;
     if (cell.lease_id == 0) cell.lease_id = (std::uint64_t{1} << 63U) + cell.stamp;
   }
@@ -81,7 +83,7 @@ class Twin {
     if (writes && set.keep_lease) {
       write(key, std::string(set.value));
     } else if (writes) {
-      write_for(key, std::string(set.value), set.ttl);
+      write_for(key, std::string(set.value), set.ttl, set.end_ms);
     }
     return reply;
   }
@@ -95,7 +97,7 @@ class Twin {
       return "error 16: one transaction makes one sequential key of a prefix; nothing was done";
     }
     EXPECT_EQ(cells.count(key), 0U) << "no random command writes it by its name";
-    write_for(key, std::string(set.value), std::nullopt);
+    write_for(key, std::string(set.value), std::nullopt, 0);
     return "\"" + key + "\"";
   }
 
@@ -140,7 +142,7 @@ class Twin {
       if (mset.condition == MSetCondition::all_equal && !is_equal) return "0";
     }
     for (const auto& [key, value] : mset.pairs) {
-      write_for(std::string(key), std::string(value), mset.ttl);
+      write_for(std::string(key), std::string(value), mset.ttl, mset.end_ms);
     }
     if (mset.condition == MSetCondition::none) return "OK";
     return mset.condition == MSetCondition::none_exists ? "1" : std::to_string(mset.pairs.size());
@@ -166,7 +168,8 @@ class Twin {
       for_ever(write(std::string(expire.key), before.bytes));
     } else {
       const bool adds = expire.change == TimeChange::add;
-      write_for(std::string(expire.key), before.bytes, adds ? expire.ttl + left : expire.ttl);
+      write_for(std::string(expire.key), before.bytes, adds ? expire.ttl + left : expire.ttl,
+                expire.end_ms);
     }
     return expire.get ? "\"" + before.bytes + "\"" : "1";
   }
@@ -185,9 +188,7 @@ class Twin {
     const auto at = cells.find(std::string(query.key));
     if (at == cells.end() || (query.value && at->second.bytes != *query.value)) return "nil";
     const Cell& cell = at->second;
-    if (cell.lease_id == 0) return "0";
-    return "[" + std::to_string(static_cast<std::int64_t>(cell.lease_id)) + "," +
-           std::to_string(cell.stamp) + "," + std::to_string(cell.ttl.count()) + ",]";
+    return twin_time(cell.lease_id, cell.stamp, cell.ttl, cell.end_ms);
   }
   std::string run(const Rename& rename) {
     const std::string from(rename.from);
@@ -201,6 +202,7 @@ class Twin {
       cell.lease_id = moved.lease_id;
       cell.stamp = moved.stamp;
       cell.ttl = moved.ttl;
+      cell.end_ms = moved.end_ms;
     }
     return rename.if_free ? "1" : "OK";
   }
@@ -214,7 +216,7 @@ class Twin {
       if (copy.seen.stamp == from->second.stamp && copy.seen.left < *left) left = copy.seen.left;
       if (*left < grant::kLeaseTtlMin) left = grant::kLeaseTtlMin;
     }
-    write_for(std::string(copy.to), std::string(from->second.bytes), left);
+    write_for(std::string(copy.to), std::string(from->second.bytes), left, from->second.end_ms);
     return "1";
   }
   std::string run(const SetBit& set) {

@@ -1,4 +1,5 @@
 // Fractions, copies, bits and common parts of values, in both stores.
+#include <leasehold/kv/decimal.h>
 #include <leasehold/kv/query.h>
 #include <leasehold/tests/kv/store_support.h>
 
@@ -205,8 +206,8 @@ TEST_P(StringCommands, TwoLongValuesAreNotCompared) {
 
 INSTANTIATE_TEST_SUITE_P(Both, StringCommands,
                          ::testing::Values(StoreKind::memory, StoreKind::rocksdb),
-                         [](const auto& info) {
-                           return info.param == StoreKind::memory ? "memory" : "rocksdb";
+                         [](const auto& kind) {
+                           return kind.param == StoreKind::memory ? "memory" : "rocksdb";
                          });
 
 }  // namespace

@@ -63,6 +63,18 @@ inline std::optional<std::string> twin_sum(const std::string& base, std::string_
   return negative ? "-" + digits : digits;
 }
 
+/// As text() shows the reply to KeyLease, of a key that exists.
+inline std::string twin_time(std::uint64_t lease, std::uint64_t stamp, lease::Duration ttl,
+                             std::int64_t end_ms) {
+  if (lease == 0) return "0";
+  std::string out = "[";
+  for (const std::int64_t number : {static_cast<std::int64_t>(lease),
+                                    static_cast<std::int64_t>(stamp), std::int64_t{ttl.count()}}) {
+    out += std::to_string(number) + ",";
+  }
+  return out + (end_ms == 0 ? "]" : std::to_string(end_ms) + ",]");
+}
+
 inline bool twin_bit(const std::string& bytes, std::size_t at) {
   if (at / 8 >= bytes.size()) return false;
   return ((static_cast<unsigned char>(bytes[at / 8]) >> (7 - at % 8)) & 1) == 1;

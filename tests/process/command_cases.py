@@ -10,6 +10,7 @@ ours(covers, story, last)           Redis has no such command; the last reply fi
 """
 
 import shlex
+import time
 
 
 class Case:
@@ -43,6 +44,7 @@ def ours(covers, story, last):
     CASES.append(Case("ours", covers, story, None, last))
 
 
+LATER = int(time.time()) + 100_000_000  # a second
 TEN_YEARS = "a key that ends by itself lives for ten years at most"
 FRIENDLY = "the error says more"
 LIMITS = "the limits are other ones"
@@ -713,6 +715,26 @@ same("expire pexpire expireat pexpireat ttl pttl pexpiretime", """
     PEXPIRE k
     EXPIREAT k
     PEXPIREAT k
+""")
+same("expiretime pexpiretime", f"""
+    SET k v EXAT {LATER}
+    EXPIRETIME k
+    PEXPIRETIME k
+    SET k v PXAT {LATER}123
+    EXPIRETIME k
+    PEXPIRETIME k
+    PEXPIREAT k {LATER}789
+    EXPIRETIME k
+    PEXPIRETIME k
+    COPY k c
+    RENAME k r
+    PEXPIRETIME c
+    PEXPIRETIME r
+    GETEX r EXAT {LATER}
+    PEXPIRETIME r
+    MULTI
+    PEXPIRETIME r
+    EXEC
 """)
 same("expire pexpire expireat pexpireat", """
     SET k v
