@@ -5,6 +5,7 @@
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/lease_keeper.h>
 #include <leasehold/kv/store.h>
+#include <leasehold/raft/feature_level.h>
 #include <leasehold/server/front/command_spec.h>
 
 #include <cstddef>
