@@ -165,9 +165,7 @@ void run_config_get(Session& session, const Arguments& args, std::string& out) {
 
 /// All of it, or nothing.
 void run_config_set(Session& session, const Arguments& args, std::string& out) {
-  if (args.size() % 2 != 0) {
-    return session.refuse(out, "ERR wrong number of arguments for 'config|set' command");
-  }
+  if (args.size() % 2 != 0) return session.refuse(out, "ERR syntax error");
   ServerState& state = session.context().state;
   const std::lock_guard lock(state.config_mutex);
   Shown& now = state.options.config;

@@ -468,7 +468,7 @@ TEST_F(SessionTest, CommandsOfRedisThatAreNotHereSayWhy) {
 }
 
 TEST_F(SessionTest, SlowCommandsAreKept) {
-  state_.options.slowlog_threshold = std::chrono::nanoseconds(1);
+  state_.live.set_slowlog_threshold(std::chrono::nanoseconds(1));
   send({"SET", "k", "v"});
   const auto begun = coarse_now();
   while (coarse_now() == begun) {
