@@ -66,7 +66,7 @@ REFUSED = [
     (("CLIENT", "SETNAME", "two words"), "ERR Client names"),
     (("CLIENT", "KILL"), "ERR wrong number of arguments for 'client|kill'"),
     (("CLIENT", "NOSUCH"), "ERR unknown subcommand 'NOSUCH'. Try CLIENT HELP."),
-    (("CONFIG", "SET", "save", ""), "ERR settings are flags"),
+    (("CONFIG", "SET", "save", "1"), "ERR CONFIG SET failed"),
     (("COMMAND", "GETKEYS"), "ERR wrong number of arguments for 'command|getkeys'"),
     (("LEASEHOLD", "NOSUCH"), "ERR unknown subcommand"),
     (("LEASEHOLD", "READMODE", "fast"), "ERR unknown read mode"),
