@@ -119,22 +119,24 @@ LeaseTable::Granted LeaseTable::grant(const Request& request, FencingToken token
   return {Verdict::granted, id};
 }
 
-std::optional<LeaseId> LeaseTable::grant_to_key(lease::Duration ttl, FencingToken token) {
+std::optional<LeaseId> LeaseTable::grant_to_key(lease::Duration ttl, FencingToken token,
+                                                std::int64_t end_ms) {
   LEASEHOLD_ASSERT(fits({}, {}, ttl));
   if (size() >= kLeasesMax) return std::nullopt;
   const std::uint64_t stamp = ++newest_stamp_;
   const LeaseId id(kKeyLeaseIdMin.value() | stamp);
   step_.push_back({Change::What::granted, id, {}, {}, {}});
-  leases_.insert({id, {}, {}, ttl, token, stamp, 0, {}});
+  leases_.insert({id, {}, {}, ttl, token, stamp, end_ms, {}});
   return id;
 }
 
-void LeaseTable::retime(LeaseId id, lease::Duration ttl) {
+void LeaseTable::retime(LeaseId id, lease::Duration ttl, std::int64_t end_ms) {
   LEASEHOLD_ASSERT(is_of_key(id) && fits({}, {}, ttl));
   Lease* lease = leases_.find(id);
   LEASEHOLD_ASSERT(lease != nullptr);
   step_.push_back({Change::What::renewed, id, {}, {}, *lease});
   lease->ttl = ttl;
+  lease->asked_at_ms = end_ms;
   lease->stamp = ++newest_stamp_;
 }
 

@@ -94,7 +94,9 @@ class LeaseTable {
     /// A number that no other grant and no other renewal in the log has: an expiry that names it is
     /// void if either has happened since.
     std::uint64_t stamp = 0;
-    std::int64_t asked_at_ms = 0;  ///< as the request said; only shown
+    /// As the request said; of the lease of a key, when that ends. In milliseconds since 1970, 0:
+    /// unknown. Only shown.
+    std::int64_t asked_at_ms = 0;
     LeaseTerms terms;
     /// It has expired. It has no keys and no holder, and only reserves its name until terms.delay
     /// is over.
@@ -134,10 +136,11 @@ class LeaseTable {
   /// `token`: above that of every earlier step.
   Granted grant(const Request& request, FencingToken token);
   /// A lease for one key, to which attach() is called next. None: there are too many leases. `ttl`
-  /// is in range.
-  std::optional<LeaseId> grant_to_key(lease::Duration ttl, FencingToken token);
+  /// is in range. `end_ms`: see Lease::asked_at_ms.
+  std::optional<LeaseId> grant_to_key(lease::Duration ttl, FencingToken token,
+                                      std::int64_t end_ms = 0);
   /// A lease of a key lives for `ttl` from now on.
-  void retime(LeaseId id, lease::Duration ttl);
+  void retime(LeaseId id, lease::Duration ttl, std::int64_t end_ms = 0);
   /// A renewal in the log. False: there is no such lease, or it is delayed.
   bool renew(LeaseId id);
   /// The keys that were attached, until the end of the step; null: there is no such lease.

@@ -1,22 +1,25 @@
 // A command: {format u8 = 1}{type u8} and then
 //    1 set         {flags u8: bits 0-1 condition, bit 2 get_old, bit 3 lease, bit 4 token,
-//                  bit 5 keep_lease, bit 6 ttl}, with bit 3 {lease u64}, with bit 4 {token u64},
-//                  with bit 6 {ttl i64}, {key}{value: the rest}
+//                  bit 5 keep_lease, bit 6 ttl, bit 7 end}, with bit 3 {lease u64}, with bit 4
+//                  {token u64}, with bit 6 {ttl i64}, with bit 7 {end in ms i64},
+//                  {key}{value: the rest}
 //    2 del         {keys}
 //    3 incr_by     {delta i64}{key: the rest}
 //    4 append      {key}{bytes: the rest}
 //    5 set_range   {offset u32}{key}{bytes: the rest}
 //    6 get_del     {key: the rest}
-//    7 mset        {flags u8: bits 0-1 condition, bit 2 ttl}, with bit 2 {ttl i64}, {count u32} and
+//    7 mset        {flags u8: bits 0-1 condition, bit 2 ttl, bit 3 end}, with bit 2 {ttl i64}, with
+//                  bit 3 {end in ms i64}, {count u32} and
 //                  count times {key}{value}
 //    8 rename      {flags u8: bit 0 if_free}{from}{to: the rest}
 //    9              was grant_lease without its terms; no build writes or reads it
 //   10 renew_leases {count u32} and count times {id u64}
 //   11 revoke_lease {id u64}
 //   12 attach_key   {lease u64}{key: the rest}
-//   13 expire_key   {flags u8: bits 0-2 condition, bits 3-4 change, bit 5 get, bit 6 value}{ttl
-//   i64},
-//                   with a condition or change that looks at the time {stamp u64}{left i64}, with
+//   13 expire_key   {flags u8: bits 0-2 condition, bits 3-4 change, bit 5 get, bit 6 value, bit 7
+//   end}{ttl i64},
+//                   with a condition or change that looks at the time {stamp u64}{left i64},
+//                  with bit 7 {end in ms i64}, with
 //                   bit 6 {value}, {key: the rest}
 //   14 del_equal    {value}{keys}
 //   15 set_sequential {lease u64}{prefix}{value: the rest}
@@ -24,6 +27,10 @@
 //                   {delay in ms u32}{name}{holder: the rest}
 //   17 with_named_lease {name}{a command of type 1, 11, 12 or 15 that names no lease: the rest}
 //   18 renew_named  {count u32} and count times {id u64}{name}; id 0: by name, else {name} is empty
+//   19 incr_by_float {length u32}{the number as text}{key: the rest}
+//   20 copy        {flags u8: bit 0 replace, bit 1 seen}, with bit 1 {stamp u64}{left i64},
+//                  {from}{to: the rest}
+//   21 set_bit     {at u32}{flag u8: on}{key: the rest}
 //   32 get         {key: the rest}
 //   33 exists      {keys}
 //   34 mget        {keys}
@@ -33,6 +40,9 @@
 //   38 lease_info  {id u64}{name: the rest}
 //   39 lease_list  {after u64}{count u32}
 //   40 key_lease   {flags u8: bit 0 value}, with bit 0 {value}, {key: the rest}
+//   41 get_bit     {at u32}{key: the rest}
+//   42 bit_count   {start i64}{end i64}{flag u8: bits}{key: the rest}
+//   43 lcs         {flags u8: bits 0-1 what is wanted, bit 2 lengths}{least u64}{a}{b: the rest}
 //   64 transaction {count u32} and count times {key}{mod revision u64},
 //                  {count u32} and count times {length u32}{a command of a type below 64}
 //   65 open_session   nothing
@@ -63,9 +73,11 @@
 //   85 forget_slots   {other u32}{move u64}{arriving u8}
 // where {key}, {value}, {from}, {prefix}, {name} are {length u32}{bytes}, and {keys} is {count u32}
 // and count times {key}. Numbers are big-endian, signed ones two's complement. Every byte is
-// accounted for: a command has exactly one encoding. fields() below says the same to the compiler.
+// accounted for: a command has exactly one encoding. command_fields.h says the same to the
+// compiler.
 #include <leasehold/base/coding.h>
 #include <leasehold/kv/command.h>
+#include <leasehold/kv/command_fields.h>
 #include <leasehold/kv/command_reader.h>
 #include <leasehold/kv/command_types.h>
 #include <leasehold/kv/command_writer.h>
@@ -76,250 +88,6 @@
 
 namespace leasehold::kv {
 namespace {
-
-// The fields of each command, for the writer (C is const) and the reader alike.
-
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<Set>) {
-  io.options(c);
-  io.key(c.key);
-  io.last_value(c.value);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<Del>) {
-  io.keys(c.keys);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<IncrBy>) {
-  io.number(c.delta);
-  io.last_key(c.key);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<Append>) {
-  io.key(c.key);
-  io.last_value(c.bytes);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<SetRange>) {
-  io.number(c.offset);
-  io.key(c.key);
-  io.last_value(c.bytes);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<GetDel>) {
-  io.last_key(c.key);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<MSet>) {
-  io.options(c);
-  io.pairs(c.pairs);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<Rename>) {
-  io.flag(c.if_free);
-  io.key(c.from);
-  io.last_key(c.to);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<GrantLease>) {
-  io.number(c.id);
-  io.number(c.ttl);
-  io.number(c.asked_at_ms);
-  io.flag(c.terms.soft);
-  io.number(c.terms.grace);
-  io.number(c.terms.delay);
-  io.key(c.name);
-  io.last_key(c.holder);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<RenewLeases>) {
-  io.leases(c.ids);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<RevokeLease>) {
-  io.number(c.id);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<AttachKey>) {
-  io.number(c.lease);
-  io.last_key(c.key);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<ExpireKey>) {
-  io.options(c);
-  io.last_key(c.key);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<DelEqual>) {
-  io.value(c.value);
-  io.keys(c.keys);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<SetSequential>) {
-  io.number(c.lease);
-  io.prefix(c.prefix);
-  io.last_value(c.value);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<RenewNamed>) {
-  io.leases(c.leases);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<Get>) {
-  io.last_key(c.key);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<Exists>) {
-  io.keys(c.keys);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<MGet>) {
-  io.keys(c.keys);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<StrLen>) {
-  io.last_key(c.key);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<GetRange>) {
-  io.number(c.start);
-  io.number(c.end);
-  io.last_key(c.key);
-}
-template <class Io, class C>
-void fields(Io&, C&, Tag<Size>) {}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<LeaseInfo>) {
-  io.number(c.id);
-  io.last_key(c.name);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<LeaseList>) {
-  io.number(c.after);
-  io.listed(c.count);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<KeyLease>) {
-  io.options(c);
-  io.last_key(c.key);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<ExpireLeases>) {
-  io.number(c.term);
-  io.leases(c.leases);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<SetUser>) {
-  io.user(c.name);
-  io.number(c.expected);
-  io.rules(c.rules);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<DelUsers>) {
-  io.users(c.names);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<ActAs>) {
-  io.flag(c.others);
-  io.user(c.user);
-  io.acted(c.command);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<LoadAtMost>) {
-  io.number(c.bytes);
-  io.limited(c.command);
-}
-template <class Io, class C>
-void fields(Io&, C&, Tag<CompareState>) {}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<ReportState>) {
-  io.number(c.report.node);
-  io.number(c.report.index);
-  io.number(c.report.version);
-  io.number(c.report.kept.low);
-  io.number(c.report.kept.high);
-  io.number(c.report.stored.low);
-  io.number(c.report.stored.high);
-}
-template <class Io, class C>
-void fields(Io&, C&, Tag<OpenSession>) {}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<CloseSession>) {
-  io.number(c.session);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<TouchSession>) {
-  io.number(c.session);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<ExpireSession>) {
-  io.number(c.session);
-  io.number(c.activity);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<Once>) {
-  io.number(c.session);
-  io.number(c.sequence);
-  io.number(c.answered_below);
-  io.carried(c.command);
-}
-
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<BeginMove>) {
-  io.number(c.group);
-  io.number(c.groups);
-  io.number(c.to);
-  io.slots(c.slots);
-  io.require(check_begin(c));
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<CancelMove>) {
-  io.number(c.move);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<FreezeMove>) {
-  io.number(c.move);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<ExpectSlots>) {
-  io.number(c.group);
-  io.number(c.groups);
-  io.number(c.from);
-  io.number(c.move);
-  io.slots(c.slots);
-  io.require(check_expect(c));
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<ImportKeys>) {
-  io.number(c.from);
-  io.number(c.move);
-  io.moved(c.keys);
-  io.require(check_import(c));
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<TakeSlots>) {
-  io.number(c.from);
-  io.number(c.move);
-  io.number(c.revision);
-  io.require(check_revision(c.revision));
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<LeaveSlots>) {
-  io.number(c.move);
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<DropKeys>) {
-  io.number(c.other);
-  io.number(c.move);
-  io.keys(c.keys);
-  io.require(check_ascending(c.keys));
-}
-template <class Io, class C>
-void fields(Io& io, C& c, Tag<ForgetSlots>) {
-  io.number(c.other);
-  io.number(c.move);
-  io.flag(c.arriving);
-}
 
 template <class C>
 Result<std::string> encode(const C& command) {
@@ -409,6 +177,12 @@ Result<Operation> decode_operation(std::uint8_t type, BigReader in) {
     case type_of(Tag<SetSequential>()): return decode<SetSequential>(in);
     case type_of(Tag<WithNamedLease>()): return decode_named(in);
     case type_of(Tag<RenewNamed>()): return decode<RenewNamed>(in);
+    case type_of(Tag<IncrByFloat>()): return decode<IncrByFloat>(in);
+    case type_of(Tag<Copy>()): return decode<Copy>(in);
+    case type_of(Tag<SetBit>()): return decode<SetBit>(in);
+    case type_of(Tag<GetBit>()): return decode<GetBit>(in);
+    case type_of(Tag<BitCount>()): return decode<BitCount>(in);
+    case type_of(Tag<Lcs>()): return decode<Lcs>(in);
     case type_of(Tag<Get>()): return decode<Get>(in);
     case type_of(Tag<Exists>()): return decode<Exists>(in);
     case type_of(Tag<MGet>()): return decode<MGet>(in);

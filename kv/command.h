@@ -43,6 +43,12 @@ inline constexpr std::size_t kWrittenBytesMax = std::size_t{64} << 20U;
 /// Value bytes that a command loads (LoadAtMost); one that names few keys cannot exceed them.
 inline constexpr std::size_t kLoadedBytesMax = std::size_t{128} << 20U;
 inline constexpr std::size_t kFewKeys = kLoadedBytesMax / kValueBytesMax;
+/// Bits of a value.
+inline constexpr std::uint32_t kBitsMax = std::uint32_t{8} * kValueBytesMax;
+/// Steps of one command or transaction: digits that are added, pieces of 64 bytes whose bits are
+/// counted, pairs of bytes that are compared. Pinned, as all limits are that
+/// decide what a command does.
+inline constexpr std::uint64_t kStepsMax = std::uint64_t{1} << 24U;
 /// Digits after the prefix of a sequential key: as many as the largest revision has. Pinned.
 inline constexpr std::size_t kSequenceDigits = 20;
 /// Leases that one command renews, lists or ends.
@@ -156,11 +162,11 @@ struct ReportState {
 using Command =
     std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease, RenewLeases,
                  RevokeLease, AttachKey, ExpireKey, DelEqual, SetSequential, WithNamedLease,
-                 RenewNamed, Get, Exists, MGet, StrLen, GetRange, Size, LeaseInfo, LeaseList,
-                 KeyLease, Transaction, OpenSession, CloseSession, TouchSession, ExpireSession,
-                 Once, ExpireLeases, SetUser, DelUsers, ActAs, LoadAtMost, CompareState,
-                 ReportState, BeginMove, CancelMove, FreezeMove, ExpectSlots, ImportKeys, TakeSlots,
-                 LeaveSlots, DropKeys, ForgetSlots>;
+                 RenewNamed, IncrByFloat, Copy, SetBit, Get, Exists, MGet, StrLen, GetRange, Size,
+                 LeaseInfo, LeaseList, KeyLease, GetBit, BitCount, Lcs, Transaction, OpenSession,
+                 CloseSession, TouchSession, ExpireSession, Once, ExpireLeases, SetUser, DelUsers,
+                 ActAs, LoadAtMost, CompareState, ReportState, BeginMove, CancelMove, FreezeMove,
+                 ExpectSlots, ImportKeys, TakeSlots, LeaveSlots, DropKeys, ForgetSlots>;
 
 /// Errors: invalid_argument when a limit is broken; the message names it.
 Result<Bytes> encode_command(const Command& command);

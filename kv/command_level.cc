@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -20,10 +21,14 @@ struct LevelNeeded {
   raft::FeatureLevel operator()(const C&) const {
     return kIsOneOf<C, WithNamedLease, RenewNamed, SetUser, DelUsers, ActAs, CompareState,
                     ReportState, LoadAtMost, BeginMove, CancelMove, FreezeMove, ExpectSlots,
-                    ImportKeys, TakeSlots, LeaveSlots, DropKeys, ForgetSlots>
+                    ImportKeys, TakeSlots, LeaveSlots, DropKeys, ForgetSlots, IncrByFloat, Copy,
+                    SetBit, GetBit, BitCount, Lcs>
                ? raft::kSettingsLevel
                : raft::kOldestLevel;
   }
+  raft::FeatureLevel operator()(const Set& set) const { return with_end(set.end_ms); }
+  raft::FeatureLevel operator()(const MSet& mset) const { return with_end(mset.end_ms); }
+  raft::FeatureLevel operator()(const ExpireKey& expire) const { return with_end(expire.end_ms); }
   raft::FeatureLevel operator()(const Once& once) const { return level_needed(once.command); }
   raft::FeatureLevel operator()(const Transaction& transaction) const {
     raft::FeatureLevel needed = raft::kOldestLevel;
@@ -31,6 +36,11 @@ struct LevelNeeded {
       needed = std::max(needed, std::visit(*this, operation));
     }
     return needed;
+  }
+
+ private:
+  static raft::FeatureLevel with_end(std::int64_t end_ms) {
+    return end_ms != 0 ? raft::kSettingsLevel : raft::kOldestLevel;
   }
 };
 

@@ -6,11 +6,13 @@
 #include <leasehold/base/result.h>
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/command_types.h>
+#include <leasehold/kv/decimal.h>
 #include <leasehold/kv/format_errors.h>
 #include <leasehold/kv/named_lease.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,16 +31,25 @@ inline constexpr std::uint8_t kLeaseFlag = 8;
 inline constexpr std::uint8_t kTokenFlag = 16;
 inline constexpr std::uint8_t kKeepLeaseFlag = 32;
 inline constexpr std::uint8_t kTtlFlag = 64;
-inline constexpr std::uint8_t kSetFlags = 127;
+inline constexpr std::uint8_t kEndFlag = 128;
 // Those of MSet: its condition, and this.
 inline constexpr std::uint8_t kManyTtlFlag = 4;
-inline constexpr std::uint8_t kMSetFlags = 7;
+inline constexpr std::uint8_t kManyEndFlag = 8;
+inline constexpr std::uint8_t kMSetFlags = 15;
 // Those of ExpireKey.
 inline constexpr std::uint8_t kTimeConditionMask = 7;
 inline constexpr unsigned kTimeChangeShift = 3;
 inline constexpr std::uint8_t kTimeGetFlag = 32;
 inline constexpr std::uint8_t kTimeValueFlag = 64;
-inline constexpr std::uint8_t kExpireKeyFlags = 127;
+inline constexpr std::uint8_t kTimeEndFlag = 128;
+// Those of Copy.
+inline constexpr std::uint8_t kReplaceFlag = 1;
+inline constexpr std::uint8_t kSeenFlag = 2;
+inline constexpr std::uint8_t kCopyFlags = 3;
+// Those of Lcs: what is wanted, and this.
+inline constexpr std::uint8_t kWantedMask = 3;
+inline constexpr std::uint8_t kLengthsFlag = 4;
+inline constexpr std::uint8_t kLcsFlags = 7;
 
 inline Result<void> check_key(std::string_view key) {
   if (key.size() <= kKeyBytesMax) return {};
@@ -56,6 +67,16 @@ inline Result<void> check_value(std::string_view value) {
   return limit_error("a value's length in bytes", value.size(), kValueBytesMax);
 }
 
+inline Result<void> check_decimal(std::string_view text) {
+  if (is_decimal(text)) return {};
+  return Error{ErrorCode::invalid_argument, "what is to be added is not a number"};
+}
+
+inline Result<void> check_bit(std::uint32_t at) {
+  if (at < kBitsMax) return {};
+  return limit_error("the number of a bit", at, kBitsMax - 1);
+}
+
 inline Result<void> check_count(std::size_t count) {
   if (count == 0) return Error{ErrorCode::invalid_argument, "no key was given"};
   if (count > kCommandKeysMax) return limit_error("the number of keys", count, kCommandKeysMax);
@@ -67,6 +88,11 @@ inline Result<void> check_time(KeyTime ttl) {
   return Error{ErrorCode::invalid_argument, "a key lives for a millisecond to ten years"};
 }
 
+inline Result<void> check_end(std::int64_t end_ms, std::optional<KeyTime> ttl) {
+  if (end_ms == 0 || (end_ms > 0 && ttl && *ttl > KeyTime(0))) return {};
+  return Error{ErrorCode::invalid_argument, "the end of what has none"};
+}
+
 inline Result<void> check_set(const Set& set) {
   const int leases =
       (set.keep_lease ? 1 : 0) + (set.lease != grant::LeaseId(0) ? 1 : 0) + (set.ttl ? 1 : 0);
@@ -75,6 +101,7 @@ inline Result<void> check_set(const Set& set) {
         ErrorCode::invalid_argument,
         "a key can keep its lease, have a new one or have one of its own, not two of these"};
   }
+  if (auto end = check_end(set.end_ms, set.ttl); !end) return end;
   return set.ttl ? check_time(*set.ttl) : Result<void>();
 }
 
@@ -88,7 +115,17 @@ inline Result<void> check_expire(const ExpireKey& expire) {
   if (expire.seen.left < lease::Duration(0) || expire.seen.left > grant::kLeaseTtlMax) {
     return Error{ErrorCode::invalid_argument, "what is left of a key's time is out of range"};
   }
+  const bool ends = expire.change == TimeChange::set;
+  if (auto end = check_end(expire.end_ms, ends ? expire.ttl : KeyTime(0)); !end) return end;
   return check_time(expire.ttl);
+}
+
+inline Result<void> check_copy(const Copy& copy) {
+  if (copy.from == copy.to) {
+    return Error{ErrorCode::invalid_argument, "source and destination objects are the same"};
+  }
+  if (copy.seen.left >= lease::Duration(0) && copy.seen.left <= grant::kLeaseTtlMax) return {};
+  return Error{ErrorCode::invalid_argument, "what is left of a key's time is out of range"};
 }
 
 inline Result<void> check_user_name(std::string_view name) {

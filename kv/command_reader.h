@@ -26,8 +26,7 @@ class Reader {
   }
   void options(Set& set) {
     const std::uint8_t flags = in_.u8();
-    if ((flags & ~kSetFlags) != 0 ||
-        (flags & kConditionMask) > static_cast<std::uint8_t>(SetCondition::xx)) {
+    if ((flags & kConditionMask) > static_cast<std::uint8_t>(SetCondition::xx)) {
       return note(malformed("command: unknown flags"));
     }
     set.condition = static_cast<SetCondition>(flags & kConditionMask);
@@ -38,6 +37,7 @@ class Reader {
     if (lease) number(set.lease);
     if (token) number(set.token);
     if ((flags & kTtlFlag) != 0) number(set.ttl.emplace());
+    end(set.end_ms, (flags & kEndFlag) != 0);
     // None is said by the flag alone.
     if ((lease && set.lease == grant::LeaseId(0)) || (token && set.token.value() == 0)) {
       note(malformed("command: an invalid lease or token"));
@@ -51,14 +51,19 @@ class Reader {
       return note(malformed("command: unknown flags"));
     }
     mset.condition = static_cast<MSetCondition>(flags & kConditionMask);
-    if ((flags & kManyTtlFlag) == 0) return;
+    if ((flags & kManyTtlFlag) == 0) {
+      if ((flags & kManyEndFlag) != 0) note(malformed("command: unknown flags"));
+      return;
+    }
     number(mset.ttl.emplace());
+    end(mset.end_ms, (flags & kManyEndFlag) != 0);
+    note(check_end(mset.end_ms, mset.ttl));
     note(check_time(*mset.ttl));
   }
   void options(ExpireKey& expire) {
     const std::uint8_t flags = in_.u8();
     const unsigned change = (flags >> kTimeChangeShift) & 3U;
-    if ((flags & ~kExpireKeyFlags) != 0 || change > static_cast<unsigned>(TimeChange::remove) ||
+    if (change > static_cast<unsigned>(TimeChange::remove) ||
         (flags & kTimeConditionMask) > static_cast<std::uint8_t>(TimeCondition::xx_lt)) {
       return note(malformed("command: unknown flags"));
     }
@@ -70,8 +75,28 @@ class Reader {
       number(expire.seen.stamp);
       number(expire.seen.left);
     }
+    end(expire.end_ms, (flags & kTimeEndFlag) != 0);
     if ((flags & kTimeValueFlag) != 0) value(expire.value.emplace());
     note(check_expire(expire));
+  }
+  void options(Copy& copy) {
+    const std::uint8_t flags = in_.u8();
+    if ((flags & ~kCopyFlags) != 0) return note(malformed("command: unknown flags"));
+    copy.replace = (flags & kReplaceFlag) != 0;
+    if ((flags & kSeenFlag) == 0) return;
+    number(copy.seen.stamp);
+    number(copy.seen.left);
+    // None is said by the flag alone.
+    if (copy.seen.stamp == 0) note(malformed("command: an invalid stamp"));
+  }
+  void options(Lcs& lcs) {
+    const std::uint8_t flags = in_.u8();
+    if ((flags & ~kLcsFlags) != 0 ||
+        (flags & kWantedMask) > static_cast<std::uint8_t>(LcsWanted::runs)) {
+      return note(malformed("command: unknown flags"));
+    }
+    lcs.wanted = static_cast<LcsWanted>(flags & kWantedMask);
+    lcs.lengths = (flags & kLengthsFlag) != 0;
   }
   void options(KeyLease& query) {
     bool given = false;
@@ -144,6 +169,10 @@ class Reader {
     value = in_.take_rest();
     note(check_value(value));
   }
+  void decimal(std::string_view& text) {
+    text = in_.sized();
+    note(check_decimal(text));
+  }
   void keys(std::vector<std::string_view>& keys) {
     keys.resize(count(4, check_count));
     for (std::string_view& one : keys) key(one);
@@ -207,6 +236,12 @@ class Reader {
   }
 
  private:
+  void end(std::int64_t& end_ms, bool given) {
+    if (!given) return;
+    number(end_ms);
+    // None is said by the flag alone.
+    if (end_ms == 0) note(malformed("command: an end that is none"));
+  }
   /// A count of things that take `width` bytes at least; 0 after a problem, so that a short command
   /// cannot ask for much memory.
   std::size_t count(std::size_t width, Result<void> (*check)(std::size_t)) {

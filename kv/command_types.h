@@ -61,6 +61,15 @@ constexpr std::uint8_t type_of(Tag<WithNamedLease>) {
 constexpr std::uint8_t type_of(Tag<RenewNamed>) {
   return 18;
 }
+constexpr std::uint8_t type_of(Tag<IncrByFloat>) {
+  return 19;
+}
+constexpr std::uint8_t type_of(Tag<Copy>) {
+  return 20;
+}
+constexpr std::uint8_t type_of(Tag<SetBit>) {
+  return 21;
+}
 constexpr std::uint8_t type_of(Tag<Get>) {
   return 32;
 }
@@ -87,6 +96,15 @@ constexpr std::uint8_t type_of(Tag<LeaseList>) {
 }
 constexpr std::uint8_t type_of(Tag<KeyLease>) {
   return 40;
+}
+constexpr std::uint8_t type_of(Tag<GetBit>) {
+  return 41;
+}
+constexpr std::uint8_t type_of(Tag<BitCount>) {
+  return 42;
+}
+constexpr std::uint8_t type_of(Tag<Lcs>) {
+  return 43;
 }
 constexpr std::uint8_t type_of(Tag<OpenSession>) {
   return 65;

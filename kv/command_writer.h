@@ -31,31 +31,49 @@ class Writer {
     const bool token = set.token != grant::FencingToken(0);
     const unsigned flags = static_cast<unsigned>(set.condition) | (set.get_old ? kGetOldFlag : 0U) |
                            (lease ? kLeaseFlag : 0U) | (token ? kTokenFlag : 0U) |
-                           (set.keep_lease ? kKeepLeaseFlag : 0U) | (set.ttl ? kTtlFlag : 0U);
+                           (set.keep_lease ? kKeepLeaseFlag : 0U) | (set.ttl ? kTtlFlag : 0U) |
+                           (set.end_ms != 0 ? kEndFlag : 0U);
     to_.u8(static_cast<std::uint8_t>(flags));
     if (lease) to_.u64(set.lease.value());
     if (token) to_.u64(set.token.value());
     if (set.ttl) number(*set.ttl);
+    if (set.end_ms != 0) number(set.end_ms);
   }
   void options(const MSet& mset) {
-    const unsigned flags = static_cast<unsigned>(mset.condition) | (mset.ttl ? kManyTtlFlag : 0U);
+    note(check_end(mset.end_ms, mset.ttl));
+    const unsigned flags = static_cast<unsigned>(mset.condition) | (mset.ttl ? kManyTtlFlag : 0U) |
+                           (mset.end_ms != 0 ? kManyEndFlag : 0U);
     to_.u8(static_cast<std::uint8_t>(flags));
     if (!mset.ttl) return;
     note(check_time(*mset.ttl));
     number(*mset.ttl);
+    if (mset.end_ms != 0) number(mset.end_ms);
   }
   void options(const ExpireKey& expire) {
     note(check_expire(expire));
     const unsigned flags = static_cast<unsigned>(expire.condition) |
                            static_cast<unsigned>(expire.change) << kTimeChangeShift |
-                           (expire.get ? kTimeGetFlag : 0U) | (expire.value ? kTimeValueFlag : 0U);
+                           (expire.get ? kTimeGetFlag : 0U) | (expire.value ? kTimeValueFlag : 0U) |
+                           (expire.end_ms != 0 ? kTimeEndFlag : 0U);
     to_.u8(static_cast<std::uint8_t>(flags));
     number(expire.ttl);
     if (expire.looks_at_time()) {
       number(expire.seen.stamp);
       number(expire.seen.left);
     }
+    if (expire.end_ms != 0) number(expire.end_ms);
     if (expire.value) value(*expire.value);
+  }
+  void options(const Copy& copy) {
+    const bool seen = copy.seen.stamp != 0;
+    to_.u8(static_cast<std::uint8_t>((copy.replace ? kReplaceFlag : 0U) | (seen ? kSeenFlag : 0U)));
+    if (!seen) return;
+    number(copy.seen.stamp);
+    number(copy.seen.left);
+  }
+  void options(const Lcs& lcs) {
+    const auto wanted = static_cast<unsigned>(lcs.wanted);
+    to_.u8(static_cast<std::uint8_t>(wanted | (lcs.lengths ? kLengthsFlag : 0U)));
   }
   void options(const KeyLease& query) {
     flag(query.value.has_value());
@@ -121,6 +139,10 @@ class Writer {
   void last_value(std::string_view value) {
     note(check_value(value));
     to_.bytes(value);
+  }
+  void decimal(std::string_view text) {
+    note(check_decimal(text));
+    to_.sized(text);
   }
   void keys(const std::vector<std::string_view>& keys) {
     note(check_count(keys.size()));

@@ -1,8 +1,10 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/kv/draft.h>
+#include <leasehold/kv/query.h>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -94,6 +96,12 @@ void Draft::change(std::string_view key, bool existed, Change change) {
   at->second = std::move(change);
 }
 
+std::optional<ErrorReply> Draft::take_steps(std::uint64_t steps) {
+  steps_ += std::min(steps, kStepsMax + 1);
+  if (steps_ <= kStepsMax) return std::nullopt;
+  return too_many_steps();
+}
+
 Event Draft::event_of(std::string_view key, const Change& change) {
   Event event;
   event.kind = change.kind;
@@ -159,16 +167,16 @@ std::optional<ErrorReply> Draft::cannot_time(std::size_t keys) {
 }
 
 void Draft::write_timed(std::string_view key, Bytes bytes, const std::optional<Value>& old,
-                        KeyTime ttl) {
+                        KeyTime ttl, std::int64_t end_ms) {
   if (ttl == KeyTime(0)) {
     if (old) erase(key, *old);
     return;
   }
   grant::LeaseId own = lease_of(old);
   if (grant::is_of_key(own)) {
-    leases().retime(own, ttl);
+    leases().retime(own, ttl, end_ms);
   } else {
-    const auto granted = leases().grant_to_key(ttl, grant::FencingToken(revision()));
+    const auto granted = leases().grant_to_key(ttl, grant::FencingToken(revision()), end_ms);
     LEASEHOLD_ASSERT(granted);
     own = *granted;
   }

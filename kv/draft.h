@@ -87,8 +87,9 @@ class Draft {
   /// Why this number of keys cannot get leases of their own; none: they can.
   std::optional<ErrorReply> cannot_time(std::size_t keys);
   /// Writes a key that lives for `ttl` from now on; if its time is already over, the key is
-  /// deleted. cannot_time() has said that there is room.
-  void write_timed(std::string_view key, Bytes bytes, const std::optional<Value>& old, KeyTime ttl);
+  /// deleted. cannot_time() has said that there is room. `end_ms`: see Set.
+  void write_timed(std::string_view key, Bytes bytes, const std::optional<Value>& old, KeyTime ttl,
+                   std::int64_t end_ms);
   /// Keys that went with leases.
   std::size_t ended_keys() const { return ended_keys_; }
   const grant::LeaseTable& table() { return leases(); }
@@ -99,6 +100,9 @@ class Draft {
   std::uint64_t revision() const { return counters_.revision + 1; }
   std::uint64_t keys() const { return keys_; }
   std::size_t written_bytes() const { return written_bytes_; }
+  /// Work that does not follow from the bytes that are loaded and written, in kStepsMax. None: it
+  /// may be done; else the command does nothing.
+  std::optional<ErrorReply> take_steps(std::uint64_t steps);
 
   void commit();
 
@@ -124,6 +128,7 @@ class Draft {
   std::optional<std::uint32_t> not_here_;  ///< the slot that is not
   std::uint64_t keys_;
   std::size_t written_bytes_ = 0;
+  std::uint64_t steps_ = 0;
   bool keeps_loaded_ = false;
   std::map<std::string, std::optional<Value>, std::less<>> loaded_;
   std::uint64_t loaded_bytes_ = 0;           ///< of the values in loaded_

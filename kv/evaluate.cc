@@ -27,6 +27,15 @@ EventCause cause_of(const Other&) {
 EventCause cause_of(const IncrBy&) {
   return EventCause::incr_by;
 }
+EventCause cause_of(const IncrByFloat&) {
+  return EventCause::incr_by_float;
+}
+EventCause cause_of(const Copy&) {
+  return EventCause::copy;
+}
+EventCause cause_of(const SetBit&) {
+  return EventCause::set_bit;
+}
 EventCause cause_of(const Append&) {
   return EventCause::append;
 }
@@ -78,6 +87,7 @@ Result<Reply> run(const Query& query, Draft& draft) {
       return Reply(ErrorReply{ErrorKind::limit, values_too_large().message});
     }
   }
+  if (auto why = draft.take_steps(steps_of(operation, found))) return Reply(*why);
   return answer(operation, found, draft.keys());
 }
 

@@ -78,7 +78,7 @@ Result<Reply> run(const Set& set, Draft& draft) {
     reply = Ok{};
   }
   if (writes && set.ttl) {
-    draft.write_timed(set.key, Bytes(set.value), old, *set.ttl);
+    draft.write_timed(set.key, Bytes(set.value), old, *set.ttl, set.end_ms);
   } else if (writes) {
     draft.write(set.key, Bytes(set.value), old, lease);
   }
@@ -217,7 +217,7 @@ Result<Reply> run(const MSet& mset, Draft& draft) {
     const auto loaded = draft.load(key);
     if (!loaded) return loaded.error();
     if (mset.ttl) {
-      draft.write_timed(key, Bytes(value), loaded.value(), *mset.ttl);
+      draft.write_timed(key, Bytes(value), loaded.value(), *mset.ttl, mset.end_ms);
     } else {
       draft.write(key, Bytes(value), loaded.value(), grant::LeaseId(0));
     }

@@ -70,14 +70,6 @@ Reply why_not(const GrantLease& grant, const grant::LeaseTable::Granted& granted
   LEASEHOLD_UNREACHABLE();
 }
 
-/// What is left of a key's time, or more. The node that made the command has looked before it was
-/// applied, so less is left by now. If it has not seen this lease with this stamp, the key was
-/// given its time after that look, or this node had not heard of it: the whole of it is left at
-/// most.
-lease::Duration most_left(const grant::LeaseTable::Lease& lease, const SeenTime& seen) {
-  return seen.stamp == lease.stamp ? std::min(seen.left, lease.ttl) : lease.ttl;
-}
-
 /// `left`: none: the key lives forever.
 bool holds(TimeCondition condition, std::optional<lease::Duration> left, KeyTime ttl) {
   switch (condition) {
@@ -195,7 +187,7 @@ Result<Reply> run(const ExpireKey& expire, Draft& draft) {
   KeyTime ttl = expire.ttl;
   if (expire.change == TimeChange::add) ttl = std::min(ttl + *left, grant::kLeaseTtlMax);
   if (auto why = draft.cannot_time(leases_for(old, ttl))) return Reply(*why);
-  draft.write_timed(expire.key, old->bytes, old, ttl);
+  draft.write_timed(expire.key, old->bytes, old, ttl, expire.end_ms);
   return done(true);
 }
 

@@ -37,6 +37,9 @@ enum class EventCause : std::uint8_t {
   attach_key,
   expire_key,  ///< the key was given a time to live; if it is gone, the time was already over
   persist,     ///< its time to live was taken away
+  incr_by_float,
+  copy,
+  set_bit,
 };
 
 /// What one command did to one key; of several changes in a transaction only the last state. A

@@ -1,7 +1,8 @@
 // A lease: {format u8 = 3}{token u64}{stamp u64}{time to live in ns i64}{asked at in ms i64}
 //          {flags u8: bit 0 soft, bit 1 delayed, bit 2 owner}{grace period in ms u32}
 //          {lock delay in ms u32}, with bit 2 {owner}, {name}{holder: the rest}
-// That of a key: {format u8 = 2}{token u64}{stamp u64}{time to live in ns i64}
+// That of a key: {format u8 = 2}{token u64}{stamp u64}{time to live in ns i64}; or, if it is known
+//          when the key ends, {format u8 = 4} and the same with {end in ms i64}
 // A table: {newest id u64}{newest stamp u64}{count u32} and count times, in the order of the ids,
 //          {id u64}{length u32}{a lease}{count u32} and count times {key}, in the order of the keys
 // where {owner}, {name} and {key} are {length u32}{bytes}.
@@ -16,6 +17,7 @@ namespace {
 /// 1 was that of a lease without its terms.
 constexpr std::uint8_t kLeaseFormat = 3;
 constexpr std::uint8_t kLeaseFormatOfKey = 2;
+constexpr std::uint8_t kLeaseFormatOfKeyWithEnd = 4;
 constexpr std::uint8_t kSoftFlag = 1;
 constexpr std::uint8_t kDelayedFlag = 2;
 constexpr std::uint8_t kOwnerFlag = 4;
@@ -26,12 +28,13 @@ std::string encode_lease(const grant::LeaseTable::Lease& lease) {
   std::string out;
   BigWriter to(out);
   const bool of_key = grant::is_of_key(lease.id);
-  to.u8(of_key ? kLeaseFormatOfKey : kLeaseFormat);
+  const bool with_end = of_key && lease.asked_at_ms != 0;
+  to.u8(with_end ? kLeaseFormatOfKeyWithEnd : of_key ? kLeaseFormatOfKey : kLeaseFormat);
   to.u64(lease.token.value());
   to.u64(lease.stamp);
   to.u64(static_cast<std::uint64_t>(lease.ttl.count()));
+  if (with_end || !of_key) to.u64(static_cast<std::uint64_t>(lease.asked_at_ms));
   if (of_key) return out;
-  to.u64(static_cast<std::uint64_t>(lease.asked_at_ms));
   const int flags = (lease.terms.soft ? kSoftFlag : 0) | (lease.delayed ? kDelayedFlag : 0) |
                     (lease.owner.empty() ? 0 : kOwnerFlag);
   to.u8(static_cast<std::uint8_t>(flags));
@@ -47,10 +50,11 @@ Result<grant::LeaseTable::Lease> decode_lease(grant::LeaseId id, std::string_vie
   BigReader in(bytes);
   const std::uint8_t format = in.u8();
   if (!in.ok()) return malformed("lease: it is empty");
-  if (format > kLeaseFormat || format < kLeaseFormatOfKey)
-    return unsupported("lease", format, kLeaseFormat);
+  if (format > kLeaseFormatOfKeyWithEnd || format < kLeaseFormatOfKey)
+    return unsupported("lease", format, kLeaseFormatOfKeyWithEnd);
   const bool of_key = grant::is_of_key(id);
-  if (format != (of_key ? kLeaseFormatOfKey : kLeaseFormat))
+  const bool with_end = format == kLeaseFormatOfKeyWithEnd;
+  if (of_key != (with_end || format == kLeaseFormatOfKey))
     return malformed("lease: not of this format");
   grant::LeaseTable::Lease lease;
   lease.id = id;
@@ -58,8 +62,10 @@ Result<grant::LeaseTable::Lease> decode_lease(grant::LeaseId id, std::string_vie
   lease.stamp = in.u64();
   lease.ttl = lease::Duration(static_cast<std::int64_t>(in.u64()));
   std::uint8_t flags = 0;
+  if (with_end || !of_key) lease.asked_at_ms = static_cast<std::int64_t>(in.u64());
+  // None is said by the format alone.
+  if (with_end && lease.asked_at_ms == 0) return malformed("lease: an end that is none");
   if (!of_key) {
-    lease.asked_at_ms = static_cast<std::int64_t>(in.u64());
     flags = in.u8();
     lease.terms.grace = grant::LeaseTerms::Milliseconds(in.u32());
     lease.terms.delay = grant::LeaseTerms::Milliseconds(in.u32());

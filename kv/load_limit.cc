@@ -18,6 +18,8 @@ struct KeysNamed {
     return 1;
   }
   std::size_t operator()(const Rename&) const { return 2; }
+  std::size_t operator()(const Copy&) const { return 2; }
+  std::size_t operator()(const Lcs&) const { return 2; }
   std::size_t operator()(const Del& del) const { return del.keys.size(); }
   std::size_t operator()(const DelEqual& del) const { return del.keys.size(); }
   std::size_t operator()(const MSet& mset) const { return mset.pairs.size(); }

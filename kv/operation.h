@@ -3,6 +3,7 @@
 #pragma once
 
 #include <leasehold/grant/lease_table.h>
+#include <leasehold/kv/query_operations.h>
 
 #include <cstdint>
 #include <optional>
@@ -48,6 +49,9 @@ struct Set {
   grant::FencingToken token{};
   /// The key lives for this time, by a lease of its own (KeyTime). Not together with `lease`.
   std::optional<KeyTime> ttl{};
+  /// When that is over, in milliseconds since 1970, by the clock of the node that made this
+  /// command; 0: unknown. Only with a `ttl` above 0; only shown.
+  std::int64_t end_ms = 0;
 };
 /// Writes a new key: the prefix and kSequenceDigits decimal digits of this command's revision, with
 /// zeros in front. So the keys of a prefix are in the order of their creation, no number is given
@@ -71,6 +75,12 @@ struct IncrBy {
   std::string_view key;
   std::int64_t delta = 0;
 };
+/// Adds to a decimal fraction (kv/decimal.h); a key that does not exist counts as 0. Result: the
+/// sum. Errors: not_a_number, overflow, limit (a transaction adds too many digits).
+struct IncrByFloat {
+  std::string_view key;
+  std::string_view delta;  ///< a number: is_decimal()
+};
 /// Writes after the end of a value; a key that does not exist counts as empty. Result: Integer, the
 /// new length. Errors: limit.
 struct Append {
@@ -83,6 +93,14 @@ struct SetRange {
   std::uint32_t offset = 0;
   std::string_view key;
   std::string_view bytes;
+};
+/// Sets or clears one bit of a value, which grows with zeros as needed: the bits of a byte count
+/// from its highest one. A key that does not exist counts as empty. Nothing is written if the bit
+/// is there and is right. Result: Integer, the bit before.
+struct SetBit {
+  std::uint32_t at = 0;  ///< below kBitsMax
+  bool on = false;
+  std::string_view key;
 };
 /// Deletes and returns. Result: the value, or Nil.
 struct GetDel {
@@ -101,6 +119,7 @@ struct MSet {
   MSetCondition condition = MSetCondition::none;
   std::vector<std::pair<std::string_view, std::string_view>> pairs;
   std::optional<KeyTime> ttl{};  ///< of each key, as in Set
+  std::int64_t end_ms = 0;       ///< as in Set
 };
 /// Moves a value; the old value of `to` is gone. Results: Ok; with `if_free` Integer, 0 if `to`
 /// existed and nothing was done, else 1. Errors: no_such_key.
@@ -193,8 +212,19 @@ struct ExpireKey {
   bool get = false;
   std::optional<std::string_view> value{};  ///< only if this is the key's value
   SeenTime seen{};                          ///< with `add`, `gt`, `lt` and `xx_lt` alone
+  std::int64_t end_ms = 0;                  ///< as in Set; with `set` alone
 
   bool looks_at_time() const { return change == TimeChange::add || condition >= TimeCondition::gt; }
+};
+/// Writes a key's value to another key, with its time: what is left of it as a node saw it, if the
+/// key has a lease of its own; a copy of a key that is attached to the lease of a client is
+/// attached to that lease. Result: Integer, 1; 0: there is no such key, or `to` exists. Errors:
+/// no_lease, not_owner, limit (of leases, or of the lease's keys).
+struct Copy {
+  bool replace = false;  ///< also if `to` exists
+  std::string_view from;
+  std::string_view to;  ///< not `from`
+  SeenTime seen{};      ///< of `from`
 };
 /// Deletes those of the keys that have this value. Result: Integer, how many (a key that is named
 /// twice counts once).
@@ -203,59 +233,10 @@ struct DelEqual {
   std::vector<std::string_view> keys;
 };
 
-// The queries: commands that change nothing. In the log they are parts of a transaction; a reader
-// uses query() instead.
-
-/// Result: the value, or Nil.
-struct Get {
-  std::string_view key;
-};
-/// Result: Integer, how many exist; a key named twice counts twice.
-struct Exists {
-  std::vector<std::string_view> keys;
-};
-/// Result: an array of values and Nils, at one instant. Errors: limit.
-struct MGet {
-  std::vector<std::string_view> keys;
-};
-/// Result: Integer, the length; 0 for no such key.
-struct StrLen {
-  std::string_view key;
-};
-/// Result: the part of a value from `start` to `end`, both included, negative ones counted from the
-/// end of it; empty if there is no such part.
-struct GetRange {
-  std::int64_t start = 0;
-  std::int64_t end = 0;
-  std::string_view key;
-};
-/// Result: Integer, the number of keys.
-struct Size {};
-/// By id, or (0) by name. Result: Nil, or an array of Integer id, Integer token, Integer time to
-/// live in milliseconds, rounded down, the name, the holder and an array of the keys. Errors:
-/// limit.
-struct LeaseInfo {
-  grant::LeaseId id;
-  std::string_view name;
-};
-/// In the order of their ids, from the first one above `after` on. Result: an array with, for each,
-/// what LeaseInfo answers, without the keys. Fewer than `count`: there are no more.
-struct LeaseList {
-  grant::LeaseId after;
-  std::uint32_t count = 0;  ///< at most kCommandLeasesMax
-};
-
-/// The lease that bounds the time of a key. Result: Nil: there is no such key; Integer 0: nothing;
-/// or an array of three Integers: the id and the stamp of the lease that it is attached to, and the
-/// time to live of that in nanoseconds.
-struct KeyLease {
-  std::string_view key;
-  std::optional<std::string_view> value{};  ///< with another value there is none
-};
-
 /// The possible parts of a transaction.
-using Operation = std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease,
-                               RenewLeases, RevokeLease, AttachKey, ExpireKey, DelEqual,
-                               SetSequential, WithNamedLease, RenewNamed, Get, Exists, MGet, StrLen,
-                               GetRange, Size, LeaseInfo, LeaseList, KeyLease>;
+using Operation =
+    std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease, RenewLeases,
+                 RevokeLease, AttachKey, ExpireKey, DelEqual, SetSequential, WithNamedLease,
+                 RenewNamed, IncrByFloat, Copy, SetBit, Get, Exists, MGet, StrLen, GetRange, Size,
+                 LeaseInfo, LeaseList, KeyLease, GetBit, BitCount, Lcs>;
 }  // namespace leasehold::kv

@@ -1,4 +1,6 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/kv/bits.h>
+#include <leasehold/kv/common_part.h>
 #include <leasehold/kv/query.h>
 
 #include <fmt/format.h>
@@ -29,19 +31,57 @@ Reply all_values(const Found& found) {
   return array;
 }
 
-Reply part(const GetRange& range, const std::optional<Value>& found) {
-  if (!found) return ValueReply{};
-  const auto length = static_cast<std::int64_t>(found->bytes.size());
+/// From the first to the last one, of so many; negative numbers are counted from the end. None: an
+/// empty part.
+std::optional<std::pair<std::size_t, std::size_t>> ends(std::int64_t start, std::int64_t end,
+                                                        std::size_t of) {
+  const auto length = static_cast<std::int64_t>(of);
   const auto from_end = [length](std::int64_t at) {
     return at < 0 ? std::max<std::int64_t>(at + length, 0) : at;
   };
-  // Both ends before the beginning, the wrong way round: even the first byte is not meant.
-  if (range.start < 0 && range.end < 0 && range.start > range.end) return ValueReply{};
-  const std::int64_t start = from_end(range.start);
-  const std::int64_t end = std::min(from_end(range.end), length - 1);
-  if (start > end) return ValueReply{};
-  return ValueReply{found->bytes.slice(static_cast<std::size_t>(start),
-                                       static_cast<std::size_t>(end - start + 1))};
+  // Both ends before the beginning, the wrong way round: even the first one is not meant.
+  if (start < 0 && end < 0 && start > end) return std::nullopt;
+  const std::int64_t first = from_end(start);
+  const std::int64_t last = std::min(from_end(end), length - 1);
+  if (first > last) return std::nullopt;
+  return std::pair(static_cast<std::size_t>(first), static_cast<std::size_t>(last));
+}
+
+Reply part(const GetRange& range, const std::optional<Value>& found) {
+  const auto part = found ? ends(range.start, range.end, found->bytes.size()) : std::nullopt;
+  if (!part) return ValueReply{};
+  return ValueReply{found->bytes.slice(part->first, part->second - part->first + 1)};
+}
+
+Reply count_bits(const BitCount& query, const std::optional<Value>& found) {
+  const std::size_t scale = query.bits ? 8 : 1;
+  const auto part =
+      found ? ends(query.start, query.end, found->bytes.size() * scale) : std::nullopt;
+  if (!part) return integer(0);
+  const std::size_t first = query.bits ? part->first : part->first * 8;
+  const std::size_t last = query.bits ? part->second : part->second * 8 + 7;
+  return integer(bits_set(found->bytes.view(), first, last));
+}
+
+std::string_view bytes_of(const std::optional<Value>& found) {
+  return found ? found->bytes.view() : std::string_view();
+}
+
+Reply common(const Lcs& query, const Found& found) {
+  const auto number = [](std::uint64_t value) { return encode_reply(integer(value)); };
+  const bool with_text = query.wanted != LcsWanted::length;
+  const CommonPart part = common_part(bytes_of(found.at(0)), bytes_of(found.at(1)), with_text);
+  if (query.wanted == LcsWanted::length) return integer(part.length);
+  if (query.wanted == LcsWanted::text) return ValueReply{Bytes(std::string_view(part.text))};
+  ArrayReply runs;
+  for (const CommonRun& run : part.runs) {
+    if (run.length() < query.least) continue;
+    ArrayReply item{{encode_reply(ArrayReply{{number(run.a_first), number(run.a_last)}}),
+                     encode_reply(ArrayReply{{number(run.b_first), number(run.b_last)}})}};
+    if (query.lengths) item.items.push_back(number(run.length()));
+    runs.items.push_back(encode_reply(item));
+  }
+  return ArrayReply{{encode_reply(runs), number(part.length)}};
 }
 
 ArrayReply lease_fields(const grant::LeaseTable::Lease& lease) {
@@ -104,8 +144,13 @@ bool has_value(const std::optional<Value>& found, const KeyLease& query) {
 
 Reply key_lease(const grant::LeaseTable::Lease* lease) {
   if (lease == nullptr) return integer(0);
-  return ArrayReply{{encode_reply(integer(lease->id.value())), encode_reply(integer(lease->stamp)),
-                     encode_reply(Integer{lease->ttl.count()})}};
+  ArrayReply array{{encode_reply(integer(lease->id.value())), encode_reply(integer(lease->stamp)),
+                    encode_reply(Integer{lease->ttl.count()})}};
+  // That of a client's lease is when it was asked for.
+  if (grant::is_of_key(lease->id) && lease->asked_at_ms != 0) {
+    array.items.push_back(encode_reply(Integer{lease->asked_at_ms}));
+  }
+  return array;
 }
 
 bool is_query(const Operation& operation) {
@@ -114,7 +159,9 @@ bool is_query(const Operation& operation) {
                  [](const MGet&) { return true; }, [](const StrLen&) { return true; },
                  [](const GetRange&) { return true; }, [](const Size&) { return true; },
                  [](const LeaseInfo&) { return true; }, [](const LeaseList&) { return true; },
-                 [](const KeyLease&) { return true; }, [](const auto&) { return false; }},
+                 [](const KeyLease&) { return true; }, [](const GetBit&) { return true; },
+                 [](const BitCount&) { return true; }, [](const Lcs&) { return true; },
+                 [](const auto&) { return false; }},
       operation);
 }
 
@@ -123,8 +170,29 @@ std::vector<std::string_view> keys_of(const Operation& query) {
   return std::visit(
       Overloaded{[](const Get& q) { return Keys{q.key}; }, [](const Exists& q) { return q.keys; },
                  [](const MGet& q) { return q.keys; }, [](const StrLen& q) { return Keys{q.key}; },
-                 [](const GetRange& q) { return Keys{q.key}; }, [](const auto&) { return Keys{}; }},
+                 [](const GetRange& q) { return Keys{q.key}; },
+                 [](const GetBit& q) { return Keys{q.key}; },
+                 [](const BitCount& q) { return Keys{q.key}; },
+                 [](const Lcs& q) {
+                   return Keys{q.a, q.b};
+                 },
+                 [](const auto&) { return Keys{}; }},
       query);
+}
+
+std::uint64_t steps_of(const Operation& query, const Found& found) {
+  if (std::holds_alternative<Lcs>(query)) {
+    return common_part_steps(bytes_of(found.at(0)), bytes_of(found.at(1)));
+  }
+  if (!std::holds_alternative<BitCount>(query)) return 0;
+  return 1 + (found.at(0) ? found[0]->bytes.size() / 64 : 0);
+}
+
+ErrorReply too_many_steps() {
+  return ErrorReply{ErrorKind::limit,
+                    fmt::format("nothing was done: it would take more than {} steps; give shorter "
+                                "values, or fewer of them at once",
+                                kStepsMax)};
 }
 
 Reply answer(const Operation& query, const Found& found, std::uint64_t size) {
@@ -138,6 +206,11 @@ Reply answer(const Operation& query, const Found& found, std::uint64_t size) {
           [&](const MGet&) { return all_values(found); },
           [&](const StrLen&) { return integer(found.at(0) ? found[0]->bytes.size() : 0); },
           [&](const GetRange& q) { return part(q, found.at(0)); },
+          [&](const GetBit& q) {
+            return integer(found.at(0) && bit_of(found[0]->bytes.view(), q.at) ? 1 : 0);
+          },
+          [&](const BitCount& q) { return count_bits(q, found.at(0)); },
+          [&](const Lcs& q) { return common(q, found); },
           [&](const Size&) { return integer(size); },
           [](const auto&) -> Reply { LEASEHOLD_UNREACHABLE(); }},
       query);
@@ -216,6 +289,7 @@ Result<Reply> find_values(const Operation& query, const std::vector<std::string_
     found = std::move(all).value();
   }
   for (const auto& value : found) loaded += value ? value->bytes.size() : 0;
+  if (steps_of(query, found) > kStepsMax) return Reply(too_many_steps());
   return answer(query, found, store.size());
 }
 

@@ -19,6 +19,11 @@ std::vector<std::string_view> keys_of(const Operation& query);
 /// The reply, from what was found. `size`: the number of keys in the store, at that instant.
 Reply answer(const Operation& query, const Found& found, std::uint64_t size);
 
+/// What answer() takes, in kStepsMax.
+std::uint64_t steps_of(const Operation& query, const Found& found);
+/// The reply to what would take more.
+ErrorReply too_many_steps();
+
 /// The replies about leases.
 Reply answer(const FoundLease& found);
 

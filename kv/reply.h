@@ -18,7 +18,7 @@ enum class ErrorKind : std::uint8_t {
   unsupported_format = 2,  ///< made by a newer build
   limit = 3,               ///< a key, a value, the command or its answer is too large
   not_an_integer = 4,      ///< IncrBy: the value is not a decimal 64-bit integer
-  overflow = 5,            ///< IncrBy: the sum does not fit into 64 bits
+  overflow = 5,            ///< IncrBy, IncrByFloat: the sum is too large
   store_failed = 6,        ///< the store's disk failed: the outcome is unknown and the node stops
   no_such_key = 7,         ///< Rename
   no_session = 8,          ///< not executed now; if it was before the session ended, is unknown
@@ -32,8 +32,9 @@ enum class ErrorKind : std::uint8_t {
   fenced = 15,             ///< the token is smaller than one that has written, or was never granted
   key_exists = 16,         ///< SetSequential
   not_owner = 17,          ///< ActAs: the lease is another user's
-  moved = 18,      ///< a key, or the name of a lease, is not of this group now; not executed
-  slot_busy = 19,  ///< of the commands that move slots: what is in the way
+  moved = 18,         ///< a key, or the name of a lease, is not of this group now; not executed
+  slot_busy = 19,     ///< of the commands that move slots: what is in the way
+  not_a_number = 20,  ///< IncrByFloat: the value is not a decimal fraction
 };
 
 // The results.

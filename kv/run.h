@@ -5,8 +5,8 @@
 
 #include <leasehold/kv/draft.h>
 
+#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 
 namespace leasehold::kv {
@@ -27,6 +27,19 @@ Result<Reply> run(const SetRange& range, Draft& draft);
 Result<Reply> run(const GetDel& command, Draft& draft);
 Result<Reply> run(const MSet& mset, Draft& draft);
 Result<Reply> run(const Rename& rename, Draft& draft);
+
+/// What is left of a key's time, or more. The node that made the command has looked before it was
+/// applied, so less is left by now. If it has not seen this lease with this stamp, the key was
+/// given its time after that look, or this node had not heard of it: the whole of it is left at
+/// most.
+inline lease::Duration most_left(const grant::LeaseTable::Lease& lease, const SeenTime& seen) {
+  return seen.stamp == lease.stamp ? std::min(seen.left, lease.ttl) : lease.ttl;
+}
+
+// evaluate_strings.cc
+Result<Reply> run(const IncrByFloat& incr, Draft& draft);
+Result<Reply> run(const Copy& copy, Draft& draft);
+Result<Reply> run(const SetBit& set, Draft& draft);
 
 // evaluate_leases.cc
 Result<Reply> run(const GrantLease& grant, Draft& draft);

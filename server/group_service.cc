@@ -134,6 +134,10 @@ void GroupService::look() {
   if (states_) states_->look();
 }
 
+void GroupService::look_at_leases() {
+  leases_->look();
+}
+
 Result<void> GroupService::empty_store() {
   return on_disk_ != nullptr ? on_disk_->clear() : Result<void>();
 }

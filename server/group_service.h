@@ -43,6 +43,7 @@ class GroupService {
   /// `group`, the replica of open_store(), and `state` outlive this until stop().
   void begin(node::Group& group, ServerState& state);
   void look();
+  void look_at_leases();  ///< a part of look()
   /// While the replica is exchanged: nothing of the old one is left. Errors: those of the store.
   Result<void> empty_store();
   /// Its successor has that number.

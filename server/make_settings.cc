@@ -1,5 +1,7 @@
 // What the settings have to be together, and what CONFIG GET shows of them.
 #include <leasehold/server/front/replica_number.h>
+#include <leasehold/server/front/resp.h>
+#include <leasehold/server/front/slow_log.h>
 #include <leasehold/server/front/words.h>
 #include <leasehold/server/settings.h>
 
@@ -135,9 +137,22 @@ void describe(ServeSettings& settings) {
   const lease::Timing& timing = settings.node.timing;
   const std::string drift =
       fmt::format("{:.6f}", static_cast<double>(timing.max_clock_drift_ppm) / 1e6);
+  const lease::Duration slow = settings.server.slowlog_threshold;
+  const std::int64_t slower_than =
+      slow == lease::Duration(0) ? -1 : slow / std::chrono::microseconds(1);
   settings.server.config = {
-      {"appendonly", "yes"},  // for Redis tools: every write is in a synced log
+      // By the names that tools of Redis know.
+      {"appendonly", "yes"},  // every write is in a synced log
+      {"appendfsync", "always"},
+      {"cluster-enabled", "yes"},
       {"databases", "1"},
+      {"dir", settings.data_dir},
+      {"maxmemory", "0"},
+      {"maxmemory-policy", "noeviction"},
+      {"proto-max-bulk-len", std::to_string(kBulkBytesMax)},
+      {"slowlog-log-slower-than", std::to_string(slower_than)},
+      {"slowlog-max-len", std::to_string(kSlowLogEntriesMax)},
+      {"timeout", std::to_string(settings.server.idle_timeout / std::chrono::seconds(1))},
       {"notify-keyspace-events", "g$xKE"},  // always on, for clients that subscribe
       {"maxclients", std::to_string(settings.server.clients_max)},
       {"save", ""},

@@ -265,6 +265,10 @@ ServedGroups Replicas::served() {
   return ServedGroups(std::move(groups));
 }
 
+void Replicas::look_at_leases() {
+  for (const auto& one : all_) one->service.look_at_leases();
+}
+
 void Replicas::look() {
   for (const auto& one : all_) one->service.look();
   meet_members();

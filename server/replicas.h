@@ -72,6 +72,8 @@ class Replicas {
 
   /// Call it from time to time.
   void look();
+  /// The part of it that has to be prompt.
+  void look_at_leases();
   Result<void> set_peer_security(const net::PeerSecurity& security);
   /// This node knows the node from now on, and at its next starts, so that it may have replicas
   /// here; or it knows its new address. Any thread. Errors: invalid_argument: no address, or this

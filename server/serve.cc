@@ -53,6 +53,11 @@ constexpr std::size_t kLogLinesMax = 8192;
 constexpr std::size_t kEntryCacheBytes = 8U << 20U;
 /// How often the start is looked at, the sessions, and a failure that ended the node.
 constexpr timespec kWatchInterval{0, 200'000'000};
+/// How often leases are looked at, and so the keys that end by themselves: those are late by two
+/// such times. In a process of many groups with all else, as each look is one at every group.
+constexpr timespec kLeaseInterval{0, 20'000'000};
+constexpr int kLeaseLooks = 10;  ///< in a kWatchInterval
+constexpr std::size_t kPromptGroupsMax = 16;
 /// How often the end of a drain is looked for. It takes a few milliseconds as a rule.
 constexpr timespec kDrainInterval{0, 1'000'000};
 /// Connected clients get refusals for at least this time before their connections are closed. A
@@ -225,6 +230,19 @@ void learn_users(node::Group& node, ServerState& state) {
             });
 }
 
+/// A signal, or, when the interval is over, none: not above 0.
+int wait_for_signal(const sigset_t& signals, Replicas& replicas, const ServedGroups& groups) {
+  if (groups.all().size() > kPromptGroupsMax) {
+    return sigtimedwait(&signals, nullptr, &kWatchInterval);
+  }
+  for (int i = 0; i < kLeaseLooks; ++i) {
+    const int signal = sigtimedwait(&signals, nullptr, &kLeaseInterval);
+    if (signal > 0) return signal;
+    replicas.look_at_leases();
+  }
+  return 0;
+}
+
 /// Waits for a signal, and returns it, or for a failure: 0.
 int watch(Replicas& replicas, const ServedGroups& groups, Credentials& credentials,
           ServerState& state, const Failure& failure) {
@@ -234,7 +252,7 @@ int watch(Replicas& replicas, const ServedGroups& groups, Credentials& credentia
       home, replicas.leader_known(), [](const std::string& text) { spdlog::info("{}", text); },
       groups.many());
   for (;;) {
-    const int signal = sigtimedwait(&signals, nullptr, &kWatchInterval);
+    const int signal = wait_for_signal(signals, replicas, groups);
     if (signal == SIGHUP) {
       static_cast<void>(credentials.reload());  // it logs the result
     } else if (signal > 0) {

@@ -164,7 +164,7 @@ void client_metrics(const MetricsSource& source, MetricsText& page) {
     page.add(state.accounts.log.refused(reason), {{"reason", acl_reason_name(reason)}});
   }
   page.one(kClients, std::uint64_t{state.clients.load(std::memory_order_relaxed)});
-  page.one(kClientsMax, std::uint64_t{state.options.clients_max});
+  page.one(kClientsMax, std::uint64_t{state.live.clients_max()});
   page.one(kTlsClients, std::uint64_t{state.tls_clients.load(std::memory_order_relaxed)});
   page.one(kWatchers, std::uint64_t{state.watchers.load(std::memory_order_relaxed)});
   page.one(kSubscribers, std::uint64_t{state.subscribers.load(std::memory_order_relaxed)});

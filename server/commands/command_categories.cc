@@ -52,6 +52,8 @@ constexpr std::array kAboutTheNode = {
     Listed{"config|get", kOperators},
     Listed{"config|help", c::slow},
     Listed{"config|set", kOperators},
+    Listed{"flushall", c::keyspace | c::write | c::slow | c::dangerous},
+    Listed{"flushdb", c::keyspace | c::write | c::slow | c::dangerous},
     Listed{"info", c::slow | c::dangerous},
     Listed{"leasehold", c::slow | c::leasehold},
     Listed{"leasehold|backup", kOperators | c::leasehold},
@@ -75,6 +77,8 @@ constexpr std::array kAboutTheNode = {
     Listed{"leasehold|transfer", kOperators | c::leasehold},
     Listed{"leasehold|unwatch", c::slow | c::leasehold | c::pubsub},
     Listed{"leasehold|watch", c::slow | c::leasehold | c::pubsub | c::read},
+    Listed{"object", c::slow},
+    Listed{"object|help", c::slow | c::keyspace},
     Listed{"psubscribe", c::slow | c::pubsub},
     Listed{"punsubscribe", c::slow | c::pubsub},
     Listed{"readonly", c::fast | c::connection},
@@ -92,6 +96,8 @@ constexpr std::array kAboutTheNode = {
 };
 /// Commands on keys that Redis calls slow, or dangerous, too.
 constexpr std::array kSlow = {
+    Listed{"bitcount", c::slow}, Listed{"copy", c::slow}, Listed{"lcs", c::slow},
+    Listed{"setbit", c::slow},
     Listed{"del", c::slow},    Listed{"exec", c::slow},      Listed{"getrange", c::slow},
     Listed{"mset", c::slow},   Listed{"msetnx", c::slow},    Listed{"psetex", c::slow},
     Listed{"rename", c::slow}, Listed{"scan", c::slow},      Listed{"randomkey", c::slow},

@@ -14,8 +14,8 @@ using Uses = std::vector<KeyUse>;
 
 /// Commands that also return what the key had.
 bool returns_old_value(const CommandSpec& spec, const Arguments& args) {
-  static constexpr std::string_view kNames[] = {"decr",   "decrby", "getdel", "getex",
-                                                "getset", "incr",   "incrby"};
+  static constexpr std::string_view kNames[] = {"decr", "decrby", "getdel",      "getex", "getset",
+                                                "incr", "incrby", "incrbyfloat", "setbit"};
   if (std::find(std::begin(kNames), std::end(kNames), spec.name) != std::end(kNames)) return true;
   return spec.name == "set" && std::any_of(args.begin() + 3, args.end(), [](std::string_view word) {
            return equals_ignoring_case(word, "get");
@@ -105,11 +105,16 @@ std::vector<KeyUse> uses_of_command(const CommandSpec& spec, const Arguments& ar
   if (spec.group == CommandGroup::leasehold && spec.first_key == 0) {
     if (Uses uses = of_leases(spec, args); !uses.empty()) return uses;
   }
+  // Redis asks for no key here. But then a user of a few keys might delete all others.
+  if (spec.run == run_flush) return {{std::string_view(), Kind::prefix, kWrites}};
   if (spec.scan == scan_range) return {{args[2], Kind::prefix, kReads}};
   // The key that it makes begins with this word.
   if (spec.name == "setseq") return {{args[1], Kind::prefix, kWrites}};
   if (spec.name == "rename" || spec.name == "renamenx") {
     return {{args[1], Kind::key, kReadsAndWrites}, {args[2], Kind::key, kWrites}};
+  }
+  if (spec.name == "copy") {
+    return {{args[1], Kind::key, kReads}, {args[2], Kind::key, kWrites}};
   }
   KeyAccess access = spec.effect == CommandEffect::read ? kReads : kWrites;
   if (access == kWrites && returns_old_value(spec, args)) access = kReadsAndWrites;

@@ -1,5 +1,6 @@
 #include <leasehold/server/commands/command_categories.h>
 #include <leasehold/server/commands/command_keys.h>
+#include <leasehold/server/commands/command_rows.h>
 #include <leasehold/server/commands/commands.h>
 #include <leasehold/server/front/words.h>
 
@@ -7,91 +8,8 @@
 #include <iterator>
 
 namespace leasehold::server {
+namespace command_rows {
 namespace {
-
-using Effect = CommandEffect;
-using Group = CommandGroup;
-using Form = ReplyForm;
-using Make = std::string (*)(const Arguments&, kv::Operation&);
-using Run = void (*)(Session&, const Arguments&, std::string&);
-using While = WhileListening;
-using Scan = void (*)(StoreReader&, const Arguments&, std::string&);
-
-struct Keys {
-  int first, last, step;
-};
-constexpr Keys kNoKeys = {0, 0, 0};
-constexpr Keys kOneKey = {1, 1, 1};
-constexpr Keys kSecondKey = {2, 2, 1};
-constexpr Keys kTwoKeys = {1, 2, 1};
-constexpr Keys kAllKeys = {1, -1, 1};
-constexpr Keys kPairs = {1, -1, 2};
-
-/// Changes the store when it is applied.
-constexpr CommandSpec change(std::string_view name, int arity, Group group, Keys keys, Make make,
-                             const char* summary) {
-  return {name,      arity,       Effect::write, group, InMulti::queued, keys.first, keys.last,
-          keys.step, Form::plain, summary,       make,  nullptr};
-}
-
-/// A write by itself only where the shorter way is closed.
-constexpr CommandSpec renewal(std::string_view name, int arity, Make make, Run run,
-                              const char* summary) {
-  return {name,
-          arity,
-          Effect::after_writes,
-          Group::leasehold,
-          InMulti::queued,
-          0,
-          0,
-          0,
-          Form::plain,
-          summary,
-          make,
-          run};
-}
-
-/// A read of the store that may also be in a transaction. `run`: a shorter way to do the same.
-constexpr CommandSpec query(std::string_view name, int arity, Group group, Keys keys, Make make,
-                            Form form, const char* summary, Run run = nullptr) {
-  return {name, arity,   Effect::read, group, InMulti::queued, keys.first, keys.last, keys.step,
-          form, summary, make,         run};
-}
-
-/// A read of the store that may not.
-constexpr CommandSpec scan(std::string_view name, int arity, Group group, Scan read,
-                           const char* summary) {
-  return {name, arity,       Effect::read, group,   InMulti::refused, 0,   0,
-          0,    Form::plain, summary,      nullptr, nullptr,          read};
-}
-
-constexpr CommandSpec in_each_group(CommandSpec spec) {
-  spec.in_each_group = true;
-  return spec;
-}
-
-constexpr CommandSpec in_group(CommandSpec spec,
-                               std::size_t (*group_of)(const ServerState&, const Arguments&,
-                                                       const ServedGroups&)) {
-  spec.group_of = group_of;
-  return spec;
-}
-
-/// About the transaction itself: it is not queued.
-constexpr CommandSpec multi(std::string_view name, int arity, Effect effect, Keys keys, Run run,
-                            const char* summary) {
-  return {name,       arity,     effect,    Group::transactions, InMulti::run,
-          keys.first, keys.last, keys.step, Form::transaction,   summary,
-          nullptr,    run};
-}
-
-/// About the connection, the node or the cluster.
-constexpr CommandSpec other(std::string_view name, int arity, Effect effect, Group group, Run run,
-                            const char* summary, InMulti in_multi = InMulti::refused,
-                            While while_listening = While::refused) {
-  return {name, arity,       effect,  group,   in_multi, 0,       0,
-          0,    Form::plain, summary, nullptr, run,      nullptr, while_listening};
-}
 
 constexpr Effect kNone = Effect::none;
 constexpr Effect kRead = Effect::read;
@@ -123,6 +41,8 @@ constexpr CommandSpec kCommands[] = {
            "Writes after the end of a value"),
     other("auth", -2, Effect::after_all, Group::connection, run_auth,
           "Proves who the connection is: [user] password"),
+    query("bitcount", -2, Group::string, kOneKey, make_bitcount, Form::plain,
+          "Counts the bits that are set: key [start end [BYTE | BIT]]"),
     other("client", -2, kNone, Group::connection, run_help, "Tells about connections"),
     other("client|getname", 2, kNone, Group::connection, run_client_getname,
           "The name of this connection"),
@@ -175,7 +95,9 @@ constexpr CommandSpec kCommands[] = {
           "Settings whose names match patterns"),
     other("config|help", 2, kNone, Group::server, run_help, "Lists the forms of CONFIG"),
     other("config|set", -4, kNone, Group::server, run_config_set,
-          "Refused: settings change with a restart"),
+          "Changes some settings until the node stops: name value ..."),
+    change("copy", -3, Group::generic, kTwoKeys, make_copy,
+           "Writes a value and its time to another key: key new [DB 0] [REPLACE]"),
     in_each_group(query("dbsize", 1, Group::server, kNoKeys, make_dbsize, Form::plain,
                         "Counts the keys")),
     change("decr", 2, Group::string, kOneKey, make_decr, "Subtracts 1 from a number"),
@@ -199,7 +121,12 @@ constexpr CommandSpec kCommands[] = {
            "Lets a key end at a second since 1970: key second [NX | XX | GT | LT]"),
     query("expiretime", 2, Group::generic, kOneKey, make_key_lease, Form::end_seconds,
           "The second since 1970 at which a key ends, or -1, or -2"),
+    other("flushall", -1, Effect::alone, Group::server, run_flush,
+          "Deletes all keys: [ASYNC | SYNC], with one meaning"),
+    other("flushdb", -1, Effect::alone, Group::server, run_flush,
+          "FLUSHALL: there is one database"),
     query("get", 2, Group::string, kOneKey, make_get, Form::plain, "Reads a value", run_get),
+    query("getbit", 3, Group::string, kOneKey, make_getbit, Form::plain, "Reads one bit"),
     change("getdel", 2, Group::string, kOneKey, make_getdel, "Deletes a key and returns its value"),
     change("getex", -2, Group::string, kOneKey, make_getex,
            "Reads a value and changes its time: key [EX s | PX ms | EXAT s | PXAT ms | PERSIST]"),
@@ -209,8 +136,12 @@ constexpr CommandSpec kCommands[] = {
     other("hello", -1, Effect::after_all, Group::connection, run_hello, "Chooses RESP2 or RESP3"),
     change("incr", 2, Group::string, kOneKey, make_incr, "Adds 1 to a number"),
     change("incrby", 3, Group::string, kOneKey, make_incrby, "Adds to a number"),
+    change("incrbyfloat", 3, Group::string, kOneKey, make_incrbyfloat,
+           "Adds a fraction to a number"),
     other("info", -1, kNone, Group::server, run_info, "Tells about this node as text"),
     in_each_group(scan("keys", 2, Group::generic, scan_keys, "All keys that match a pattern")),
+    query("lcs", -3, Group::string, kTwoKeys, make_lcs, Form::common_part,
+          "The longest common subsequence: key key [LEN] [IDX] [MINMATCHLEN n] [WITHMATCHLEN]"),
     change("lease.attach", 3, Group::leasehold, kSecondKey, make_lease_attach,
            "Attaches a key to a lease, which deletes the key when it ends"),
     change("lease.detach", 2, Group::leasehold, kOneKey, make_lease_detach,
@@ -283,6 +214,15 @@ constexpr CommandSpec kCommands[] = {
     change("msetnx", -3, Group::string, kPairs, make_msetnx,
            "Writes several values as one command if none of the keys exists"),
     multi("multi", 1, kNone, kNoKeys, run_multi, "Queues the commands from here on, until EXEC"),
+    other("object", -2, kNone, Group::generic, run_help, "Tells how Redis would store a value"),
+    query("object|encoding", 3, Group::generic, kSecondKey, make_object_encoding, Form::encoding,
+          "How Redis would store the value: int, embstr or raw"),
+    query("object|freq", 3, Group::generic, kSecondKey, make_object, Form::no_frequency,
+          "Refused: nobody counts how often a key is read"),
+    other("object|help", 2, kNone, Group::generic, run_help, "Lists the forms of OBJECT"),
+    query("object|idletime", 3, Group::generic, kSecondKey, make_object, Form::no_idle_time,
+          "Refused: nobody notes when a key was read"),
+    query("object|refcount", 3, Group::generic, kSecondKey, make_object, Form::count_one, "1"),
     change("persist", 2, Group::generic, kOneKey, make_persist, "Lets a key live forever"),
     change("pexpire", -3, Group::generic, kOneKey, make_pexpire,
            "Lets a key end after milliseconds: key milliseconds [NX | XX | GT | LT]"),
@@ -329,6 +269,8 @@ constexpr CommandSpec kCommands[] = {
     change("set", -3, Group::string, kOneKey, make_set,
            "Writes a value: key value [NX | XX] [GET] [EX s | PX ms | EXAT s | PXAT ms | LEASE id "
            "| KEEPTTL] [TOKEN token]"),
+    change("setbit", 4, Group::string, kOneKey, make_setbit,
+           "Writes one bit, returns the one before"),
     change("setex", 4, Group::string, kOneKey, make_setex,
            "Writes a value that ends after seconds"),
     change("setnx", 3, Group::string, kOneKey, make_setnx,
@@ -365,6 +307,13 @@ constexpr CommandSpec kCommands[] = {
           "EXEC does nothing if one of the keys has changed by then"),
 };
 // clang-format on
+
+}  // namespace
+}  // namespace command_rows
+
+namespace {
+
+using command_rows::kCommands;
 
 constexpr std::size_t kNameBytesMax = 32;
 
@@ -472,6 +421,7 @@ const CommandSpec* find_command(const Arguments& args) {
 }
 
 const char* group_name(CommandGroup group) {
+  using Group = CommandGroup;
   switch (group) {
     case Group::string: return "string";
     case Group::generic: return "generic";

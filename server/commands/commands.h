@@ -9,8 +9,8 @@
 
 namespace leasehold::server {
 
-// commands_strings.cc, commands_keys.cc, commands_expiry.cc and commands_leases.cc: what the store
-// is asked for.
+// commands_strings.cc, commands_bits.cc, commands_keys.cc, commands_expiry.cc and
+// commands_leases.cc: what the store is asked for.
 std::string make_append(const Arguments& args, kv::Operation& operation);
 std::string make_decr(const Arguments& args, kv::Operation& operation);
 std::string make_decrby(const Arguments& args, kv::Operation& operation);
@@ -23,6 +23,11 @@ std::string make_getrange(const Arguments& args, kv::Operation& operation);
 std::string make_getset(const Arguments& args, kv::Operation& operation);
 std::string make_incr(const Arguments& args, kv::Operation& operation);
 std::string make_incrby(const Arguments& args, kv::Operation& operation);
+std::string make_incrbyfloat(const Arguments& args, kv::Operation& operation);
+std::string make_bitcount(const Arguments& args, kv::Operation& operation);
+std::string make_getbit(const Arguments& args, kv::Operation& operation);
+std::string make_lcs(const Arguments& args, kv::Operation& operation);
+std::string make_setbit(const Arguments& args, kv::Operation& operation);
 std::string make_key_lease(const Arguments& args, kv::Operation& operation);
 std::string make_mget(const Arguments& args, kv::Operation& operation);
 std::string make_mset(const Arguments& args, kv::Operation& operation);
@@ -37,9 +42,12 @@ std::string make_setnx(const Arguments& args, kv::Operation& operation);
 std::string make_setrange(const Arguments& args, kv::Operation& operation);
 std::string make_setseq(const Arguments& args, kv::Operation& operation);
 std::string make_strlen(const Arguments& args, kv::Operation& operation);
+std::string make_copy(const Arguments& args, kv::Operation& operation);
 std::string make_dbsize(const Arguments& args, kv::Operation& operation);
 std::string make_del(const Arguments& args, kv::Operation& operation);
 std::string make_exists(const Arguments& args, kv::Operation& operation);
+std::string make_object(const Arguments& args, kv::Operation& operation);
+std::string make_object_encoding(const Arguments& args, kv::Operation& operation);
 std::string make_rename(const Arguments& args, kv::Operation& operation);
 std::string make_lease_attach(const Arguments& args, kv::Operation& operation);
 std::string make_lease_detach(const Arguments& args, kv::Operation& operation);
@@ -50,7 +58,9 @@ std::string make_lease_renew(const Arguments& args, kv::Operation& operation);
 std::string make_lease_revoke(const Arguments& args, kv::Operation& operation);
 std::string make_renamenx(const Arguments& args, kv::Operation& operation);
 
-// The read that is made without detours, and reads of many keys that no transaction may contain.
+// The read that is made without detours, and what is about many keys that no transaction may
+// contain.
+void run_flush(Session& session, const Arguments& args, std::string& out);
 void run_get(Session& session, const Arguments& args, std::string& out);
 void scan_keys(StoreReader& reader, const Arguments& args, std::string& out);
 void scan_random(StoreReader& reader, const Arguments& args, std::string& out);
@@ -79,6 +89,10 @@ void run_multi(Session& session, const Arguments& args, std::string& out);
 void run_unwatch(Session& session, const Arguments& args, std::string& out);
 void run_watch(Session& session, const Arguments& args, std::string& out);
 
+// commands_config.cc
+void run_config_get(Session& session, const Arguments& args, std::string& out);
+void run_config_set(Session& session, const Arguments& args, std::string& out);
+
 // commands_connection.cc
 void run_client_getname(Session& session, const Arguments& args, std::string& out);
 void run_client_id(Session& session, const Arguments& args, std::string& out);
@@ -103,8 +117,6 @@ void run_command_docs(Session& session, const Arguments& args, std::string& out)
 void run_command_getkeys(Session& session, const Arguments& args, std::string& out);
 void run_command_info(Session& session, const Arguments& args, std::string& out);
 void run_command_list(Session& session, const Arguments& args, std::string& out);
-void run_config_get(Session& session, const Arguments& args, std::string& out);
-void run_config_set(Session& session, const Arguments& args, std::string& out);
 /// HELP of every command with subcommands, from the table.
 void run_help(Session& session, const Arguments& args, std::string& out);
 void run_info(Session& session, const Arguments& args, std::string& out);

@@ -44,7 +44,10 @@ std::string make_expiry(const Arguments& args, TimeUnit unit, kv::Operation& ope
   if (std::string problem = parse_conditions(args, expire.condition); !problem.empty()) {
     return problem;
   }
-  std::string problem = parse_key_time(args[2], unit, lowered(args[0]), false, expire.ttl);
+  GivenTime time;
+  std::string problem = parse_key_time(args[2], unit, lowered(args[0]), false, time);
+  expire.ttl = time.ttl;
+  expire.end_ms = time.end_ms;
   operation = expire;
   return problem;
 }
@@ -53,7 +56,10 @@ std::string make_set_for(const Arguments& args, TimeUnit unit, kv::Operation& op
   kv::Set set;
   set.key = args[1];
   set.value = args[3];
-  std::string problem = parse_key_time(args[2], unit, lowered(args[0]), true, set.ttl.emplace());
+  GivenTime time;
+  std::string problem = parse_key_time(args[2], unit, lowered(args[0]), true, time);
+  set.ttl = time.ttl;
+  set.end_ms = time.end_ms;
   operation = set;
   return problem;
 }
@@ -112,7 +118,10 @@ std::string make_getex(const Arguments& args, kv::Operation& operation) {
     }
   }
   if (persist) expire.change = kv::TimeChange::remove;
-  std::string problem = persist ? std::string() : time.parse("getex", expire.ttl);
+  GivenTime given;
+  std::string problem = persist ? std::string() : time.parse("getex", given);
+  expire.ttl = given.ttl;
+  expire.end_ms = given.end_ms;
   operation = expire;
   return problem;
 }

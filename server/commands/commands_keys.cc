@@ -1,6 +1,7 @@
 // Commands on keys of any type.
 #include <leasehold/kv/give_way.h>
 #include <leasehold/server/commands/commands.h>
+#include <leasehold/server/commands/key_flush.h>
 #include <leasehold/server/commands/key_walk.h>
 #include <leasehold/server/front/glob.h>
 #include <leasehold/server/front/words.h>
@@ -89,6 +90,26 @@ void store_failed(std::string& out, const Error& error) {
 
 }  // namespace
 
+std::string make_copy(const Arguments& args, kv::Operation& operation) {
+  kv::Copy copy;
+  copy.from = args[1];
+  copy.to = args[2];
+  for (std::size_t i = 3; i < args.size(); ++i) {
+    if (equals_ignoring_case(args[i], "replace")) {
+      copy.replace = true;
+    } else if (equals_ignoring_case(args[i], "db") && i + 1 < args.size()) {
+      const auto database = parse_integer(args[++i]);
+      if (!database) return kNotAnInteger;
+      if (*database != 0) return "ERR DB index is out of range";
+    } else {
+      return "ERR syntax error";
+    }
+  }
+  if (copy.from == copy.to) return "ERR source and destination objects are the same";
+  operation = copy;
+  return {};
+}
+
 std::string make_dbsize(const Arguments&, kv::Operation& operation) {
   operation = kv::Size{};
   return {};
@@ -104,6 +125,16 @@ std::string make_exists(const Arguments& args, kv::Operation& operation) {
   return {};
 }
 
+std::string make_object(const Arguments& args, kv::Operation& operation) {
+  operation = kv::Exists{{args[2]}};
+  return {};
+}
+
+std::string make_object_encoding(const Arguments& args, kv::Operation& operation) {
+  operation = kv::Get{args[2]};
+  return {};
+}
+
 std::string make_rename(const Arguments& args, kv::Operation& operation) {
   operation = kv::Rename{false, args[1], args[2]};
   return {};
@@ -112,6 +143,15 @@ std::string make_rename(const Arguments& args, kv::Operation& operation) {
 std::string make_renamenx(const Arguments& args, kv::Operation& operation) {
   operation = kv::Rename{true, args[1], args[2]};
   return {};
+}
+
+void run_flush(Session& session, const Arguments& args, std::string& out) {
+  const bool known =
+      args.size() == 1 || (args.size() == 2 && (equals_ignoring_case(args[1], "sync") ||
+                                                equals_ignoring_case(args[1], "async")));
+  if (!known) return session.refuse(out, "ERR syntax error");
+  if (session.refuse_when_draining(out, true)) return;
+  flush_keys(session.context(), session.answer_later());
 }
 
 void scan_some(StoreReader& reader, const Arguments& args, std::string& out) {

@@ -1,4 +1,4 @@
-// Commands about this node: its table of commands, its settings, its figures, its slow log.
+// Commands about this node: its table of commands, its figures, its slow log.
 #include <leasehold/server/commands/command_keys.h>
 #include <leasehold/server/commands/commands.h>
 #include <leasehold/server/commands/report.h>
@@ -39,6 +39,7 @@ void append_spec(std::string& out, const CommandSpec& spec) {
   const char* flag = nullptr;
   if (spec.effect == CommandEffect::read) flag = "readonly";
   if (spec.effect == CommandEffect::write && spec.make != nullptr) flag = "write";
+  if (spec.effect == CommandEffect::alone) flag = "write";
   append_array(out, flag == nullptr ? 0 : 1);
   if (flag != nullptr) append_simple(out, flag);
   append_integer(out, spec.first_key);
@@ -78,13 +79,6 @@ std::string upper(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
   return out;
-}
-
-/// Many clients set this before they subscribe. Events of its classes g, $ and x are always sent
-/// here, and there are no events of the other types; the classes m and n are not supported.
-bool is_what_is_told(std::string_view classes) {
-  const bool known = classes.find_first_not_of("KEAg$lshzxetd") == std::string_view::npos;
-  return known && classes.find_first_of("KE") != std::string_view::npos;
 }
 
 }  // namespace
@@ -169,36 +163,6 @@ void run_command_getkeys(Session& session, const Arguments& args, std::string& o
   }
   append_array(out, keys.size());
   for (const std::string_view key : keys) append_bulk(out, key);
-}
-
-void run_config_get(Session& session, const Arguments& args, std::string& out) {
-  std::vector<const std::pair<std::string, std::string>*> found;
-  std::size_t budget = kPatternStepsMax;
-  const std::lock_guard lock(session.context().state.config_mutex);
-  for (const auto& setting : session.context().state.options.config) {
-    const bool wanted = std::any_of(args.begin() + 2, args.end(), [&](std::string_view pattern) {
-      return glob_matches(lowered(pattern), setting.first, budget);
-    });
-    if (wanted) found.push_back(&setting);
-  }
-  append_map(out, found.size(), session.protocol);
-  for (const auto* setting : found) {
-    append_bulk(out, setting->first);
-    append_bulk(out, setting->second);
-  }
-}
-
-void run_config_set(Session& session, const Arguments& args, std::string& out) {
-  if (args.size() == 4 && equals_ignoring_case(args[2], "notify-keyspace-events")) {
-    if (is_what_is_told(args[3])) return append_simple(out, "OK");
-    return session.refuse(out,
-                          "ERR notifications are always on, of the classes g, $ and x, for those "
-                          "who subscribe; they cannot be switched off or extended");
-  }
-  session.refuse(
-      out,
-      "ERR settings are flags of 'leasehold serve' and change with a restart; CONFIG GET "
-      "shows them");
 }
 
 void run_info(Session& session, const Arguments& args, std::string& out) {

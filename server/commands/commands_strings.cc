@@ -1,4 +1,5 @@
 // What the commands on string values ask of the store.
+#include <leasehold/kv/decimal.h>
 #include <leasehold/server/commands/commands.h>
 #include <leasehold/server/front/key_times.h>
 #include <leasehold/server/front/lease_word.h>
@@ -57,6 +58,18 @@ std::string make_incrby(const Arguments& args, kv::Operation& operation) {
   return add(args[1], *delta, operation);
 }
 
+std::string make_incrbyfloat(const Arguments& args, kv::Operation& operation) {
+  const std::string delta = lowered(args[2]);
+  const std::string_view unsigned_delta = std::string_view(delta).substr(
+      !delta.empty() && (delta[0] == '-' || delta[0] == '+') ? 1 : 0);
+  if (unsigned_delta == "inf" || unsigned_delta == "infinity") {
+    return "ERR increment would produce NaN or Infinity";
+  }
+  if (!kv::is_decimal(args[2])) return "ERR value is not a valid float";
+  operation = kv::IncrByFloat{args[1], args[2]};
+  return {};
+}
+
 std::string make_decrby(const Arguments& args, kv::Operation& operation) {
   const auto delta = parse_integer(args[2]);
   if (!delta) return kNotAnInteger;
@@ -86,6 +99,34 @@ std::string make_getrange(const Arguments& args, kv::Operation& operation) {
 
 std::string make_getset(const Arguments& args, kv::Operation& operation) {
   operation = kv::Set{args[1], args[2], kv::SetCondition::none, true};
+  return {};
+}
+
+std::string make_lcs(const Arguments& args, kv::Operation& operation) {
+  kv::Lcs lcs;
+  lcs.a = args[1];
+  lcs.b = args[2];
+  bool length = false;
+  bool runs = false;
+  for (std::size_t i = 3; i < args.size(); ++i) {
+    if (equals_ignoring_case(args[i], "idx")) {
+      runs = true;
+    } else if (equals_ignoring_case(args[i], "len")) {
+      length = true;
+    } else if (equals_ignoring_case(args[i], "withmatchlen")) {
+      lcs.lengths = true;
+    } else if (equals_ignoring_case(args[i], "minmatchlen") && i + 1 < args.size()) {
+      const auto least = parse_integer(args[++i]);
+      if (!least) return kNotAnInteger;
+      lcs.least = *least < 0 ? 0 : static_cast<std::uint64_t>(*least);
+    } else {
+      return "ERR syntax error";
+    }
+  }
+  if (length && runs) return "ERR If you want both the length and indexes, please just use IDX.";
+  if (length) lcs.wanted = kv::LcsWanted::length;
+  if (runs) lcs.wanted = kv::LcsWanted::runs;
+  operation = lcs;
   return {};
 }
 
@@ -144,9 +185,10 @@ std::string make_set(const Arguments& args, kv::Operation& operation) {
            "(KEEPTTL), or one of its own (EX, PX, EXAT, PXAT)";
   }
   if (time.given()) {
-    if (std::string problem = time.parse("set", command.ttl.emplace()); !problem.empty()) {
-      return problem;
-    }
+    GivenTime given;
+    if (std::string problem = time.parse("set", given); !problem.empty()) return problem;
+    command.ttl = given.ttl;
+    command.end_ms = given.end_ms;
   }
   operation = about(lease, command, &kv::Set::lease);
   return {};

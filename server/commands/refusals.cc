@@ -18,25 +18,13 @@ constexpr const char* kDisk =
     "every acknowledged write is on the disks of a majority already; LEASEHOLD BACKUP writes a "
     "backup";
 constexpr const char* kMembers = "elections decide which node leads";
-constexpr const char* kFlush = "delete keys by name: SCAN and DEL";
-constexpr const char* kCopy =
-    "read the value and write it: GET, then SET with NX; with WATCH and MULTI no other write comes "
-    "between";
 constexpr const char* kMove = "there is only DB 0, with nothing to move keys to";
 constexpr const char* kDump =
     "a value is its bytes and has no other form: GET and SET carry one key elsewhere, LEASEHOLD "
     "BACKUP all of them";
-constexpr const char* kObject =
-    "a value has no encoding, count of references or idle time here; TYPE, STRLEN and LEASEHOLD "
-    "RANGE (its revisions) tell about a key";
-constexpr const char* kFractions =
-    "only whole numbers are added to: use INCRBY in a smaller unit, as cents, or GET and SET with "
-    "WATCH and MULTI";
 constexpr const char* kBits =
-    "values are read and written by bytes, not by bits: use GETRANGE and SETRANGE, with WATCH and "
-    "MULTI if others write too";
-constexpr const char* kCompare =
-    "values are not compared with each other here: MGET both and compare them in the client";
+    "of the commands on bits there are SETBIT, GETBIT and BITCOUNT; GETRANGE and SETRANGE read and "
+    "write bytes, with WATCH and MULTI if others write too";
 constexpr const char* kInside = "use INFO, LEASEHOLD STATUS and LEASEHOLD EXPLAIN";
 
 struct Refusal {
@@ -57,18 +45,13 @@ constexpr Refusal kRefusals[] = {
      "xtrim zadd zcard zcount zdiff zincrby zinter zlexcount zmpop zmscore zpopmax zpopmin "
      "zrandmember zrange zrangebylex zrangebyscore zrank zrem zremrangebylex zremrangebyrank "
      "zremrangebyscore zrevrange zrevrank zscan zscore zunion "},
-    {kBits, " bitcount bitfield bitfield_ro bitop bitpos getbit setbit "},
-    {kFractions, " incrbyfloat "},
-    {kCompare, " lcs "},
+    {kBits, " bitfield bitfield_ro bitop bitpos "},
     {kMessages, " publish pubsub spublish ssubscribe sunsubscribe monitor "},
     {kScripts, " eval_ro evalsha_ro fcall fcall_ro function "},
     {kDisk, " bgrewriteaof bgsave lastsave save sync psync waitaof "},
     {kMembers, " replicaof slaveof failover replconf asking "},
-    {kFlush, " flushall flushdb "},
     {kMove, " move swapdb "},
-    {kCopy, " copy "},
     {kDump, " dump restore migrate "},
-    {kObject, " object "},
     {kInside, " debug memory latency lolwut module "},
     {"send SIGTERM to the process", " shutdown "},
 };

@@ -122,7 +122,7 @@ void server_section(Lines& lines, const node::NodeStatus& status, const ServerSt
 void clients_section(Lines& lines, const ServerState& state) {
   lines.section("Clients");
   lines.add("connected_clients", state.clients.load(std::memory_order_relaxed));
-  lines.add("maxclients", state.options.clients_max);
+  lines.add("maxclients", state.live.clients_max());
   lines.add("tls_clients", state.tls_clients.load(std::memory_order_relaxed));
 }
 

@@ -233,16 +233,16 @@ std::string make_script_call(const Script& script, const Arguments& keys, Argume
     if (args[0] != "0") return "ERR DB index is out of range: there is one database";
     args.erase(args.begin());
   }
-  kv::KeyTime ttl{0};
+  GivenTime time;
   if (arguments_of(action) > 1) {
     const TimeUnit unit{action == Action::expire_or_nothing, false};
     const bool adds =
         action == Action::add_if_equal || (action == Action::retime_if_equal && args[2] == "0");
     std::string problem =
-        parse_key_time(args[1], unit, sets(action) ? "set" : "pexpire", sets(action) || adds, ttl);
+        parse_key_time(args[1], unit, sets(action) ? "set" : "pexpire", sets(action) || adds, time);
     if (!problem.empty()) return problem;
   }
-  add_operations(action, keys, args, ttl, call);
+  add_operations(action, keys, args, time.ttl, call);
   return {};
 }
 

@@ -31,6 +31,8 @@ enum class CommandEffect : std::uint8_t {
   /// Changes the form of replies, or is a write in one form and a read in another: runs when all
   /// before it are answered.
   after_all,
+  /// Is many writes: runs when all before it are answered, and those behind it when it is.
+  alone,
 };
 
 enum class CommandGroup : std::uint8_t {
@@ -55,6 +57,12 @@ enum class ReplyForm : std::uint8_t {
   end_milliseconds,
   held_milliseconds,  ///< -3: it has another value, or there is none
   lease_info,         ///< and what this node knows of its time
+  // About a key (OBJECT): null if there is none, or
+  encoding,      ///< of a value: how Redis would store it
+  count_one,     ///< how many exist: 1
+  no_idle_time,  ///< how many exist: an error
+  no_frequency,  ///< the same
+  common_part,   ///< of two values; as an array of two: a map of them
   // For scripts, which are transactions (scripts.h): one Integer.
   how_many_if_done,      ///< of [done, how many]
   any_done,              ///< of [done, Ok or Nil]

@@ -18,6 +18,9 @@ std::string_view event_name(const kv::Event& event) {
   switch (event.cause) {
     case Cause::rename: return set ? "rename_to" : "rename_from";
     case Cause::incr_by: return set ? "incrby" : "del";
+    case Cause::incr_by_float: return set ? "incrbyfloat" : "del";
+    case Cause::copy: return set ? "copy_to" : "del";
+    case Cause::set_bit: return set ? "setbit" : "del";
     case Cause::append: return set ? "append" : "del";
     case Cause::set_range: return set ? "setrange" : "del";
     case Cause::attach_key: return event.lease == grant::LeaseId(0) ? "detach" : "attach";

@@ -131,7 +131,7 @@ void Greetings::end_late() {
     if (!newcomer->failed) counters_.tls_failed_late.add();
     end(newcomer);
   }
-  const auto idle = state_.options.idle_timeout;
+  const auto idle = state_.live.idle_timeout();
   if (idle <= lease::Duration(0)) return;
   for (auto at = all_.begin(); at != all_.end() && coarse_now() - at->second->arrived > idle;) {
     const NewcomerPtr newcomer = (at++)->second;

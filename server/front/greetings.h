@@ -23,7 +23,7 @@ namespace leasehold::server {
 
 /// A client that does not come to the end of its handshake in this time is closed. So is one that
 /// does not begin; but where the port serves clients without TLS, too, that one has the time of an
-/// idle connection (ServerOptions::idle_timeout).
+/// idle connection (LiveSettings::idle_timeout()).
 inline constexpr std::chrono::seconds kGreetingTimeMax{5};
 /// Handshakes that are under way at one time. The oldest one whose client is silent makes room for
 /// another. Each takes about 50 KiB.

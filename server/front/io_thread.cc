@@ -139,7 +139,7 @@ void IoThread::sweep() {
   for (std::size_t i = 0; i < buckets / kSweepSteps + 1; ++i) {
     const std::size_t bucket = next_bucket_++ % buckets;
     for (auto at = connections_.begin(bucket); at != connections_.end(bucket); ++at) {
-      if (at->second->sweep(state.options.idle_timeout)) {
+      if (at->second->sweep(state.live.idle_timeout())) {
         idle.push_back(at->second);
       } else if (at->second->slow_to_ask(state.options.first_request_timeout)) {
         slow.push_back(at->second);

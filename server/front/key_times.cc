@@ -31,7 +31,7 @@ std::int64_t integer_at(const kv::ArrayReply& array, std::size_t at) {
 }  // namespace
 
 std::string parse_key_time(std::string_view word, TimeUnit unit, std::string_view command,
-                           bool positive, kv::KeyTime& ttl) {
+                           bool positive, GivenTime& time) {
   const auto number = parse_integer(word);
   if (!number) return kNotAnInteger;
   const std::string invalid = fmt::format("ERR invalid expire time in '{}' command", command);
@@ -42,14 +42,15 @@ std::string parse_key_time(std::string_view word, TimeUnit unit, std::string_vie
   const std::int64_t given = *number * scale;
   const std::int64_t now = wall_now() / milliseconds(1);
   if (!unit.instant && given > Limits::max() - now) return invalid;
-  ttl = kv::KeyTime(0);
+  time = GivenTime();
   if (given <= 0) return {};
   const std::int64_t left = unit.instant ? given - now : given;
   if (left <= 0) return {};
   if (left > grant::kLeaseTtlMax / milliseconds(1)) {
     return invalid + ": a key that ends by itself lives for ten years at most";
   }
-  ttl = milliseconds(left);
+  time.ttl = milliseconds(left);
+  time.end_ms = unit.instant ? given : now + given;
   return {};
 }
 
@@ -66,16 +67,31 @@ bool TimeOption::take(const Arguments& args, std::size_t& at) {
   return false;
 }
 
-std::string TimeOption::parse(std::string_view command, kv::KeyTime& ttl) const {
-  return parse_key_time(number_, unit_, command, true, ttl);
+std::string TimeOption::parse(std::string_view command, GivenTime& time) const {
+  return parse_key_time(number_, unit_, command, true, time);
+}
+
+void forget_end(kv::Operation& operation, raft::FeatureLevel level) {
+  if (level >= raft::kSettingsLevel) return;
+  if (auto* const set = std::get_if<kv::Set>(&operation)) set->end_ms = 0;
+  if (auto* const mset = std::get_if<kv::MSet>(&operation)) mset->end_ms = 0;
+  if (auto* const expire = std::get_if<kv::ExpireKey>(&operation)) expire->end_ms = 0;
+}
+
+std::optional<std::int64_t> said_end(const kv::Reply& found) {
+  const auto* array = std::get_if<kv::ArrayReply>(&found);
+  if (array == nullptr || array->items.size() < 4) return std::nullopt;
+  return integer_at(*array, 3);
 }
 
 void see_time(kv::Operation& operation, const kv::Store& store, kv::LeaseKeeper* keeper) {
   auto* const expire = std::get_if<kv::ExpireKey>(&operation);
-  if (expire == nullptr || !expire->looks_at_time() || keeper == nullptr) return;
-  const auto value = store.get(expire->key);
+  auto* const copy = std::get_if<kv::Copy>(&operation);
+  const bool looks = copy != nullptr || (expire != nullptr && expire->looks_at_time());
+  if (!looks || keeper == nullptr) return;
+  const auto value = store.get(copy != nullptr ? copy->from : expire->key);
   if (!value || !value.value() || value.value()->lease == grant::LeaseId(0)) return;
-  expire->seen = keeper->seen(value.value()->lease);
+  (copy != nullptr ? copy->seen : expire->seen) = keeper->seen(value.value()->lease);
 }
 
 std::optional<std::int64_t> milliseconds_left(const kv::Reply& found, kv::LeaseKeeper* keeper) {

@@ -2,9 +2,11 @@
 #include <leasehold/server/front/key_times.h>
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/replies.h>
+#include <leasehold/server/front/words.h>
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <variant>
 
 namespace leasehold::server {
@@ -20,6 +22,11 @@ void append_integer_as(std::string& out, std::int64_t value, ReplyForm form) {
     case ReplyForm::end_milliseconds:
     case ReplyForm::held_milliseconds:
     case ReplyForm::lease_info:
+    case ReplyForm::encoding:
+    case ReplyForm::count_one:
+    case ReplyForm::no_idle_time:
+    case ReplyForm::no_frequency:
+    case ReplyForm::common_part:
     case ReplyForm::how_many_if_done:
     case ReplyForm::any_done:
     case ReplyForm::deleted_or_minus_one:
@@ -63,7 +70,8 @@ void append_time(std::string& out, const kv::Reply& reply, ReplyForm form,
   if (!left) return append_integer(out, form == ReplyForm::held_milliseconds ? -3 : -2);
   if (*left < 0) return append_integer(out, -1);
   const bool end = form == ReplyForm::end_seconds || form == ReplyForm::end_milliseconds;
-  const std::int64_t time = end ? *left + wall_now() / std::chrono::milliseconds(1) : *left;
+  std::int64_t time = *left;
+  if (end) time = said_end(reply).value_or(*left + wall_now() / std::chrono::milliseconds(1));
   const bool seconds = form == ReplyForm::seconds_left || form == ReplyForm::end_seconds;
   append_integer(out, seconds ? (time + 500) / 1000 : time);
 }
@@ -81,6 +89,51 @@ void append_lease_times(std::string& out, const kv::ArrayReply& info, Protocol p
   append_integer(out, left->left_ms);
   if (!left->since_renewal_ms) return append_null(out, protocol);
   append_integer(out, wall_now() / std::chrono::milliseconds(1) - *left->since_renewal_ms);
+}
+
+bool is_about_object(ReplyForm form) {
+  return form >= ReplyForm::encoding && form <= ReplyForm::no_frequency;
+}
+
+/// As Redis stores what SET writes.
+std::string_view encoding_of(std::string_view value) {
+  constexpr std::size_t kLongestInteger = 20;
+  constexpr std::size_t kLongestEmbedded = 44;
+  if (value.size() <= kLongestInteger) {
+    const auto number = parse_integer(value);
+    if (number && std::to_string(*number) == value) return "int";
+  }
+  return value.size() <= kLongestEmbedded ? "embstr" : "raw";
+}
+
+void append_about_object(std::string& out, const kv::Reply& reply, Protocol protocol,
+                         ReplyForm form) {
+  const auto* const count = std::get_if<kv::Integer>(&reply);
+  const auto* const value = std::get_if<kv::ValueReply>(&reply);
+  if (value == nullptr && (count == nullptr || count->value == 0)) {
+    append_null(out, protocol);
+  } else if (value != nullptr) {
+    append_bulk(out, encoding_of(value->value.view()));
+  } else if (form == ReplyForm::count_one) {
+    append_integer(out, 1);
+  } else if (form == ReplyForm::no_idle_time) {
+    append_error(out, "ERR idle time is not tracked here: no key is evicted to make room");
+  } else {
+    append_error(
+        out,
+        "ERR An LFU maxmemory policy is not selected, access frequency not tracked: no key "
+        "is evicted here to make room");
+  }
+}
+
+/// Two items: the runs, and the length.
+void append_common_part(std::string& out, const kv::ArrayReply& array, Protocol protocol) {
+  static constexpr std::string_view kNames[] = {"matches", "len"};
+  append_map(out, array.items.size(), protocol);
+  for (std::size_t i = 0; i < array.items.size() && i < std::size(kNames); ++i) {
+    append_bulk(out, kNames[i]);
+    append_encoded_reply(out, array.items[i], protocol, ReplyForm::plain, {}, nullptr);
+  }
 }
 
 std::string first_word(kv::ErrorKind kind) {
@@ -119,6 +172,9 @@ void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol
                      const TransactionParts& parts, kv::LeaseKeeper* keeper) {
   const auto* error = std::get_if<kv::ErrorReply>(&reply);
   if (error == nullptr && tells_time(form)) return append_time(out, reply, form, keeper);
+  if (error == nullptr && is_about_object(form)) {
+    return append_about_object(out, reply, protocol, form);
+  }
   if (std::holds_alternative<kv::Ok>(reply)) {
     append_simple(out, "OK");
   } else if (std::holds_alternative<kv::Nil>(reply)) {
@@ -132,6 +188,7 @@ void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol
     if (form == ReplyForm::transaction) {
       return append_of_transaction(out, *array, protocol, parts, keeper);
     }
+    if (form == ReplyForm::common_part) return append_common_part(out, *array, protocol);
     const bool times = form == ReplyForm::lease_info;
     append_array(out, array->items.size() + (times ? 2 : 0));
     for (const Bytes& item : array->items) {

@@ -8,6 +8,7 @@
 #include <leasehold/server/front/client_tls.h>
 #include <leasehold/server/front/command_spec.h>
 #include <leasehold/server/front/counters.h>
+#include <leasehold/server/front/live_settings.h>
 #include <leasehold/server/front/read_policy.h>
 #include <leasehold/server/front/replica_number.h>
 #include <leasehold/server/front/scan_cursors.h>
@@ -127,6 +128,7 @@ struct ServerState {
         accounts(command_table),
         client_tls(options.client_tls, std::move(context)),
         counters(1 + options.io_threads),
+        live(options.clients_max, options.idle_timeout, options.slowlog_threshold),
         client_memory(options.client_memory_max) {}
 
   /// Constant, but for `config`: config_mutex guards it.
@@ -136,6 +138,7 @@ struct ServerState {
   Accounts accounts;
   ClientTls client_tls;
   std::vector<Counters> counters;
+  LiveSettings live;  ///< as long as the node runs they count, and not those of the options
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
   std::atomic<std::uint64_t> next_client_id{1};
   std::atomic<std::size_t> clients{0};

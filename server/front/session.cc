@@ -44,18 +44,6 @@ bool Session::has_room() const {
          output_.size() < kOutputBytesMax;
 }
 
-bool Session::may_run(CommandEffect effect) const {
-  switch (effect) {
-    case CommandEffect::none: return true;
-    case CommandEffect::read:
-    case CommandEffect::after_writes: return writes_under_way_ == 0;
-    case CommandEffect::write:
-    case CommandEffect::after_reads: return reads_under_way_ == 0;
-    case CommandEffect::after_all: return line_.empty();
-  }
-  LEASEHOLD_UNREACHABLE();
-}
-
 std::size_t Session::held_bytes() const {
   return bytes_under_way_ + output_.capacity() + late_reply_.capacity() + parser_.held_bytes() +
          multi_.held_bytes() + (listening_ ? listening_->held_bytes : 0);
@@ -356,7 +344,7 @@ void Session::flush_line() {
 
 void Session::note_slow(const CommandSpec* spec, std::string_view key,
                         std::chrono::nanoseconds took) {
-  const lease::Duration threshold = context_.state.options.slowlog_threshold;
+  const lease::Duration threshold = context_.state.live.slowlog_threshold();
   if (threshold <= lease::Duration(0) || took < threshold) return;
   SlowCommand entry;
   entry.microseconds = std::chrono::duration_cast<std::chrono::microseconds>(took).count();
@@ -376,6 +364,7 @@ std::string Session::make(const CommandSpec& spec, const Arguments& args,
   if (!in_selected_group() && attaches_by_id(operation))
     return lease_elsewhere(cannot_tell_group());
   see_time(operation, group_->store, group_->lease_keeper);
+  forget_end(operation, group_->group.lease_view().level());
   if (const auto* grant = std::get_if<kv::GrantLease>(&operation)) warn_of_ttl(*grant);
   return problem;
 }

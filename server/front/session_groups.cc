@@ -91,7 +91,7 @@ std::string Session::find_group(const CommandSpec& spec, const Arguments& args) 
   const ServedGroups& groups = context_.groups;
   group_ = selected_;
   slot_.reset();
-  if (!groups.many()) return {};
+  if (!groups.many() || spec.effect == CommandEffect::alone) return {};
   if (spec.group_of != nullptr) {
     group_ = &groups.all()[spec.group_of(context_.state, args, groups)];
     if (group_->here()) return {};

@@ -18,11 +18,14 @@ struct Movable {
   bool operator()(const kv::Set& set) const { return set.lease == grant::LeaseId(0); }
   bool operator()(const kv::Del&) const { return true; }
   bool operator()(const kv::IncrBy&) const { return true; }
+  bool operator()(const kv::IncrByFloat&) const { return true; }
   bool operator()(const kv::Append&) const { return true; }
   bool operator()(const kv::SetRange&) const { return true; }
+  bool operator()(const kv::SetBit&) const { return true; }
   bool operator()(const kv::GetDel&) const { return true; }
   bool operator()(const kv::MSet&) const { return true; }
   bool operator()(const kv::Rename&) const { return true; }
+  bool operator()(const kv::Copy& copy) const { return copy.seen.stamp == 0; }
   bool operator()(const kv::DelEqual&) const { return true; }
   bool operator()(const kv::ExpireKey& expire) const { return !expire.looks_at_time(); }
   template <class Other>

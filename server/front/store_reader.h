@@ -21,7 +21,8 @@ inline constexpr std::size_t kShortReadWords = 64;
 
 /// Whether a read (`spec.effect` is `read`) is long.
 inline bool is_long_read(const CommandSpec& spec, std::size_t words) {
-  return spec.scan != nullptr || (spec.make != nullptr && words > kShortReadWords);
+  const bool is_dear = spec.scan != nullptr || spec.form == ReplyForm::common_part;
+  return is_dear || (spec.make != nullptr && words > kShortReadWords);
 }
 /// Whether it is a WATCH that is made in parts, in several turns: what it finds belongs to the
 /// session, so no other thread can make it.

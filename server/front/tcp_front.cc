@@ -156,7 +156,7 @@ class TcpFront::Impl final : public ClientDirectory {
     if (!state_.options.notice || now - refused_said_ < kSayAgain) return;
     state_.options.notice(
         fmt::format("{} client connections refused since the last such line: --clients-max is {}",
-                    std::exchange(refused_, 0), state_.options.clients_max));
+                    std::exchange(refused_, 0), state_.live.clients_max()));
     refused_said_ = now;
   }
 
@@ -213,7 +213,7 @@ class TcpFront::Impl final : public ClientDirectory {
       counters.connections_denied.add();
       return turn_away(socket, kProtectedModeRefusal);
     }
-    const bool full = state_.clients.load(std::memory_order_relaxed) >= state_.options.clients_max;
+    const bool full = state_.clients.load(std::memory_order_relaxed) >= state_.live.clients_max();
     // One for each that is taken: the other counts until the system has given it up.
     if (full && !back().make_place()) {
       counters.connections_refused.add();

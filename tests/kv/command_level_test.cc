@@ -45,6 +45,18 @@ TEST(CommandLevel, WhatCameLaterNeedsTheLevelOfSettings) {
   EXPECT_EQ(needed(DelUsers{{"ann"}}), raft::kSettingsLevel);
   EXPECT_EQ(needed(CompareState{}), raft::kSettingsLevel);
   EXPECT_EQ(needed(ReportState{}), raft::kSettingsLevel);
+  EXPECT_EQ(needed(IncrByFloat{"k", "1"}), raft::kSettingsLevel);
+  Set timed{"k", "v"};
+  timed.ttl = grant::kLeaseTtlMin;
+  EXPECT_EQ(needed(timed), raft::kOldestLevel);
+  timed.end_ms = 5;
+  EXPECT_EQ(needed(timed), raft::kSettingsLevel);
+  EXPECT_EQ(needed(Copy{false, "a", "b"}), raft::kSettingsLevel);
+  EXPECT_EQ(needed(SetBit{1, true, "k"}), raft::kSettingsLevel);
+  EXPECT_EQ(needed(Transaction{{}, {GetBit{1, "k"}}}), raft::kSettingsLevel);
+  EXPECT_EQ(needed(BitCount{0, -1, false, "k"}), raft::kSettingsLevel);
+  EXPECT_EQ(needed(Transaction{{}, {Lcs{LcsWanted::text, false, 0, "a", "b"}}}),
+            raft::kSettingsLevel);
   const Bytes set = bytes_of(Set{"k", "v"});
   EXPECT_EQ(needed(ActAs{"ann", false, set.view()}), raft::kSettingsLevel);
   EXPECT_EQ(needed(LoadAtMost{1, set.view()}), raft::kSettingsLevel);

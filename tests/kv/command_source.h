@@ -42,6 +42,7 @@ class CommandSource {
       value_ = draw_value();
       Set set{key, value_, static_cast<SetCondition>(random_.below(3)), random_.chance(1, 3)};
       set.ttl = draw_ttl();
+      set.end_ms = draw_end(set.ttl);
       set.keep_lease = !set.ttl && random_.chance(1, 4);
       return encoded(set);
     }
@@ -64,16 +65,13 @@ class CommandSource {
   /// With views into keys_ and values_.
   Operation next_operation() {
     const std::string& key = draw_key();
-    switch (random_.below(17)) {
+    switch (random_.below(23)) {
       case 0: return Append{key, keep(std::string(random_.below(5), 'a'))};
       case 1:
         return SetRange{static_cast<std::uint32_t>(random_.below(20)), key,
                         keep(std::string(random_.below(4), 'r'))};
       case 2: return GetDel{key};
-      case 3:
-        return MSet{static_cast<MSetCondition>(random_.below(3)),
-                    {{key, keep(draw_value())}, {draw_key(), "m"}},
-                    draw_ttl()};
+      case 3: return mset(key);
       case 4: return Rename{random_.chance(1, 2), key, draw_key()};
       case 5: return Get{key};
       case 6: return Exists{{key, draw_key(), key}};
@@ -88,8 +86,36 @@ class CommandSource {
         if (random_.chance(1, 2)) return KeyLease{key};
         return KeyLease{key, keep(draw_value())};
       case 15: return SetSequential{random_.chance(1, 2) ? "key" : "", keep(draw_value())};
+      case 16: return IncrByFloat{key, keep(draw_fraction())};
+      case 17: return copy(key);
+      case 18:
+        return SetBit{static_cast<std::uint32_t>(random_.below(200)), random_.chance(1, 2), key};
+      case 19: return GetBit{static_cast<std::uint32_t>(random_.below(200)), key};
+      case 20:
+        return BitCount{random_.between(-90, 90), random_.between(-90, 90), random_.chance(1, 2),
+                        key};
+      case 21:
+        return Lcs{static_cast<LcsWanted>(random_.below(3)), random_.chance(1, 2), random_.below(3),
+                   key, draw_key()};
       default: return Size{};
     }
+  }
+  std::string draw_fraction() {
+    std::string text = std::to_string(random_.between(-50, 51));
+    if (random_.chance(2, 3)) text += "." + std::to_string(random_.below(1000));
+    return text;
+  }
+  Copy copy(const std::string& key) {
+    Copy out;
+    out.replace = random_.chance(1, 2);
+    out.from = key;
+    do {
+      out.to = draw_key();
+    } while (out.to == out.from);
+    if (random_.chance(1, 2)) {
+      out.seen = {random_.below(60) + 1, std::chrono::milliseconds(random_.below(5))};
+    }
+    return out;
   }
   ExpireKey expire(const std::string& key) {
     ExpireKey out;
@@ -98,10 +124,24 @@ class CommandSource {
     out.get = random_.chance(1, 4);
     if (random_.chance(1, 3)) out.value = keep(draw_value());
     if (out.change != TimeChange::remove) out.ttl = draw_ttl().value_or(KeyTime(0));
-    if (out.change == TimeChange::set) out.condition = static_cast<TimeCondition>(random_.below(6));
+    if (out.change == TimeChange::set) {
+      out.condition = static_cast<TimeCondition>(random_.below(6));
+      out.end_ms = draw_end(out.ttl);
+    }
     if (out.looks_at_time())
       out.seen = {random_.below(60), std::chrono::milliseconds(random_.below(5))};
     return out;
+  }
+  MSet mset(const std::string& key) {
+    MSet out{static_cast<MSetCondition>(random_.below(3)),
+             {{key, keep(draw_value())}, {draw_key(), "m"}},
+             draw_ttl()};
+    out.end_ms = draw_end(out.ttl);
+    return out;
+  }
+  std::int64_t draw_end(std::optional<KeyTime> ttl) {
+    const bool given = ttl && *ttl > KeyTime(0) && random_.chance(1, 2);
+    return given ? random_.between(1, 1000) : 0;
   }
   std::optional<KeyTime> draw_ttl() {
     if (random_.chance(2, 3)) return std::nullopt;

@@ -96,6 +96,16 @@ TEST(CommandCodec, ACommandByNameNamesOneLease) {
 
 // Whatever decodes is the one encoding of what it decodes to; so a round trip holds as well.
 
+void expect_read_back(const std::vector<Command>& commands) {
+  for (const Command& command : commands) {
+    const std::string bytes = encoded_text(command);
+    const auto decoded = decode_command(bytes);
+    ASSERT_TRUE(decoded) << decoded.error().message;
+    EXPECT_EQ(decoded.value().index(), command.index());
+    EXPECT_EQ(encoded_text(decoded.value()), bytes);
+  }
+}
+
 TEST(CommandCodec, DecodesWhatWasEncoded) {
   const std::string big(1000, 'x');
   const std::string set = encoded_text(Set{"k", "v"});
@@ -154,13 +164,47 @@ TEST(CommandCodec, DecodesWhatWasEncoded) {
       Transaction{},
       Transaction{{{"a", 1}, {"", 0}}, {Set{"a", "b"}, Size{}, MGet{{"x"}}}},
   };
-  for (const Command& command : commands) {
-    const std::string bytes = encoded_text(command);
-    const auto decoded = decode_command(bytes);
-    ASSERT_TRUE(decoded) << decoded.error().message;
-    EXPECT_EQ(decoded.value().index(), command.index());
-    EXPECT_EQ(encoded_text(decoded.value()), bytes);
-  }
+  expect_read_back(commands);
+}
+
+TEST(CommandCodec, DecodesFractionsCopiesAndBits) {
+  expect_read_back({
+      IncrByFloat{"k", "-1.5e3"},
+      SetBit{kBitsMax - 1, true, "k"},
+      GetBit{0xffffffff, "k"},
+      BitCount{-1, 5, true, "k"},
+      Lcs{LcsWanted::runs, true, 7, "a", ""},
+      Copy{false, "from", ""},
+      Copy{true, "from", "to", {7, grant::kLeaseTtlMax}},
+  });
+}
+
+TEST(CommandCodec, OnlyWhatHasATimeHasAnEnd) {
+  Set set{"k", "v"};
+  set.end_ms = 5;
+  EXPECT_EQ(encode_error(set), ErrorCode::invalid_argument);
+  set.ttl = KeyTime(0);
+  EXPECT_EQ(encode_error(set), ErrorCode::invalid_argument);
+  set.ttl = grant::kLeaseTtlMin;
+  expect_read_back({set});
+  set.end_ms = -5;
+  EXPECT_EQ(encode_error(set), ErrorCode::invalid_argument);
+  MSet mset{MSetCondition::none, {{"k", "v"}}};
+  mset.end_ms = 5;
+  EXPECT_EQ(encode_error(mset), ErrorCode::invalid_argument);
+  mset.ttl = grant::kLeaseTtlMin;
+  expect_read_back({mset});
+  ExpireKey expire{"k", TimeChange::add, grant::kLeaseTtlMin};
+  expire.end_ms = 5;
+  EXPECT_EQ(encode_error(expire), ErrorCode::invalid_argument) << "nobody knows it";
+  expire.change = TimeChange::set;
+  expect_read_back({expire});
+  // An end that is none is said by the flag alone, and one without a time not at all.
+  set.end_ms = 5;
+  std::string bytes = encoded_text(set);
+  bytes.replace(bytes.size() - 14, 8, std::string(8, '\0'));
+  EXPECT_FALSE(decode_command(bytes));
+  EXPECT_FALSE(decode_command(std::string("\1\7\10\0\0\0\1\0\0\0\1k\0\0\0\1v", 17)));
 }
 
 TEST(CommandCodec, DecodedPartsAreTheRightOnes) {
@@ -218,6 +262,11 @@ TEST(CommandCodec, HostileBytesAreRefusedOrCanonical) {
           ExpireKey{"key", TimeChange::set, grant::kLeaseTtlMin, TimeCondition::lt, true, "v"}),
       encoded_text(MSet{MSetCondition::all_equal, {{"a", "b"}}, grant::kLeaseTtlMin}),
       encoded_text(DelEqual{"v", {"a", "b"}}),
+      encoded_text(IncrByFloat{"key", "10.25"}),
+      encoded_text(SetBit{3, true, "key"}),
+      encoded_text(Lcs{LcsWanted::length, true, 3, "key", "other"}),
+      encoded_text(BitCount{0, 3, true, "key"}),
+      encoded_text(Copy{true, "from", "to", {7, grant::kLeaseTtlMin}}),
       encoded_text(SetSequential{"prefix", "value", grant::LeaseId(7)}),
       encoded_text(WithNamedLease{"name", Set{"key", "value", SetCondition::nx, true}}),
       encoded_text(WithNamedLease{"name", AttachKey{grant::LeaseId(0), "key"}}),
@@ -381,7 +430,7 @@ TEST(ReplyCodec, DecodesWhatWasEncoded) {
                                       ValueReply{Bytes(std::string("some value"))},
                                       ErrorReply{ErrorKind::store_failed, "a reason"},
                                       ErrorReply{ErrorKind::malformed, ""},
-                                      ErrorReply{ErrorKind::key_exists, "the last kind"},
+                                      ErrorReply{ErrorKind::not_a_number, "the last kind"},
                                       ArrayReply{},
                                       ArrayReply{{encode_reply(Ok{}), encode_reply(Nil{})}}};
   for (const Reply& reply : replies) {
@@ -399,7 +448,7 @@ TEST(ReplyCodec, WrongLengthsKindsAndTypesAreMalformed) {
         std::string_view("\1\6", 2), std::string_view("\1\7", 2), std::string_view("\1\1x", 3),
         std::string_view("\1\2x", 3), std::string_view("\1\3xxxxxxx", 9),
         std::string_view("\1\3xxxxxxxxx", 11), std::string_view("\1\5", 2),
-        std::string_view("\1\5\0", 3), std::string_view("\1\5\24", 3)}) {
+        std::string_view("\1\5\0", 3), std::string_view("\1\5\25", 3)}) {
     const auto decoded = decode_reply(Bytes(bytes));
     ASSERT_FALSE(decoded) << hex(bytes);
     EXPECT_EQ(decoded.error().code, ErrorCode::malformed);

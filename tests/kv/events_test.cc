@@ -20,8 +20,8 @@ using grant::LeaseId;
 using std::chrono::seconds;
 
 constexpr const char* kKinds[] = {"set", "deleted", "expired", "revoked"};
-constexpr const char* kCauses[] = {"",        "/incr",   "/append", "/range",
-                                   "/rename", "/attach", "/expire", "/persist"};
+constexpr const char* kCauses[] = {"",        "/incr",    "/append", "/range", "/rename", "/attach",
+                                   "/expire", "/persist", "/float",  "/copy",  "/bit"};
 
 /// "5: set a=1, expired b of 7".
 std::string text(const Revision& revision) {
@@ -91,9 +91,14 @@ TEST_P(Events, EachRevisionSaysWhatItChanged) {
   run(GetDel{"b"});
   run(MSet{MSetCondition::none, {{"z", "1"}, {"y", "2"}}});
   run(Del{{"y", "none", "z"}});
+  run(IncrByFloat{"f", "1.50"});
+  run(Copy{false, "f", "g"});
+  run(SetBit{1, true, "h"});
+  run(SetBit{1, true, "h"});
   EXPECT_EQ(told(), (Told{"1: set a=1", "2: set/incr a=5", "3: set/append a=56",
                           "4: set/range a=76", "5: deleted/rename a, set/rename b=76",
-                          "6: deleted b", "7: set y=2, set z=1", "8: deleted y, deleted z"}));
+                          "6: deleted b", "7: set y=2, set z=1", "8: deleted y, deleted z",
+                          "9: set/float f=1.5", "10: set/copy g=1.5", "11: set/bit h=@"}));
 }
 
 TEST_P(Events, WhatChangesNothingIsNoRevision) {

@@ -64,6 +64,29 @@ TEST(RecordFormat, ThatOfALeaseWithAnOwnerIsPinned) {
   EXPECT_FALSE(decode_lease(grant::LeaseId(7), bytes)) << "no owner is said by the flag alone";
 }
 
+TEST(RecordFormat, ThatOfALeaseOfAKeyIsPinned) {
+  const grant::LeaseId id(grant::kKeyLeaseIdMin.value() | 7U);
+  grant::LeaseTable::Lease lease;
+  lease.id = id;
+  lease.ttl = lease::Duration(0x1122334455);
+  lease.token = grant::FencingToken(kLong);
+  lease.stamp = 0x0a0b;
+  std::string bytes = "\2";
+  bytes += kLongBytes;
+  bytes += "\0\0\0\0\0\0\x0a\x0b"sv;
+  bytes += "\0\0\0\x11\x22\x33\x44\x55"sv;
+  EXPECT_EQ(encode_lease(lease), bytes);
+  EXPECT_EQ(decode_lease(id, bytes).value(), lease);
+  lease.asked_at_ms = 0x0c0d;
+  bytes[0] = 4;
+  bytes += "\0\0\0\0\0\0\x0c\x0d"sv;
+  EXPECT_EQ(encode_lease(lease), bytes);
+  EXPECT_EQ(decode_lease(id, bytes).value(), lease);
+  EXPECT_FALSE(decode_lease(grant::LeaseId(7), bytes)) << "that of a client's lease is another one";
+  bytes.replace(25, 8, "\0\0\0\0\0\0\0\0"sv);
+  EXPECT_FALSE(decode_lease(id, bytes)) << "no end is said by the format alone";
+}
+
 TEST(RecordFormat, ThatOfATableOfLeasesIsPinned) {
   grant::LeaseTable table;
   table.restore_newest(grant::LeaseId(kLong), 0x0a0b0c);

@@ -171,7 +171,7 @@ TEST(RocksdbLeases, WrongRecordsAreRefusedByName) {
   EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("its stamp was never given"));
   wrong = lease;
   wrong[0] = 9;
-  EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("lease format 9, this build knows 3"));
+  EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("lease format 9, this build knows 4"));
   wrong = lease;
   wrong[33] = 8;
   EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("unknown flags"));

@@ -4,12 +4,11 @@
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/store.h>
 #include <leasehold/tests/kv/store_support.h>
+#include <leasehold/tests/kv/twin_values.h>
 
 #include <gtest/gtest.h>
 
-#include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
@@ -29,6 +28,7 @@ class Twin {
     std::uint64_t create_revision, mod_revision, version;
     /// Of the key's own lease; 0: the key lives forever.
     std::uint64_t lease_id = 0, stamp = 0;
+    std::int64_t end_ms = 0;
     lease::Duration ttl{0};
   };
 
@@ -57,10 +57,10 @@ class Twin {
     return at->second;
   }
   static void for_ever(Cell& cell) {
-    cell.lease_id = cell.stamp = 0;
-    cell.ttl = lease::Duration(0);
+    cell = Cell{cell.bytes, cell.create_revision, cell.mod_revision, cell.version};
   }
-  void write_for(const std::string& key, const std::string& bytes, std::optional<KeyTime> ttl) {
+  void write_for(const std::string& key, const std::string& bytes, std::optional<KeyTime> ttl,
+                 std::int64_t end_ms) {
     if (ttl && *ttl == KeyTime(0)) {
       if (cells.erase(key) > 0) changed_ = true;
       return;
@@ -68,6 +68,7 @@ class Twin {
     Cell& cell = write(key, bytes);
     if (!ttl) return for_ever(cell);
     cell.ttl = *ttl;
+    cell.end_ms = end_ms;
     cell.stamp = ++stamps_;
     if (cell.lease_id == 0) cell.lease_id = (std::uint64_t{1} << 63U) + cell.stamp;
   }
@@ -82,7 +83,7 @@ class Twin {
     if (writes && set.keep_lease) {
       write(key, std::string(set.value));
     } else if (writes) {
-      write_for(key, std::string(set.value), set.ttl);
+      write_for(key, std::string(set.value), set.ttl, set.end_ms);
     }
     return reply;
   }
@@ -96,7 +97,7 @@ class Twin {
       return "error 16: one transaction makes one sequential key of a prefix; nothing was done";
     }
     EXPECT_EQ(cells.count(key), 0U) << "no random command writes it by its name";
-    write_for(key, std::string(set.value), std::nullopt);
+    write_for(key, std::string(set.value), std::nullopt, 0);
     return "\"" + key + "\"";
   }
 
@@ -141,7 +142,7 @@ class Twin {
       if (mset.condition == MSetCondition::all_equal && !is_equal) return "0";
     }
     for (const auto& [key, value] : mset.pairs) {
-      write_for(std::string(key), std::string(value), mset.ttl);
+      write_for(std::string(key), std::string(value), mset.ttl, mset.end_ms);
     }
     if (mset.condition == MSetCondition::none) return "OK";
     return mset.condition == MSetCondition::none_exists ? "1" : std::to_string(mset.pairs.size());
@@ -167,7 +168,8 @@ class Twin {
       for_ever(write(std::string(expire.key), before.bytes));
     } else {
       const bool adds = expire.change == TimeChange::add;
-      write_for(std::string(expire.key), before.bytes, adds ? expire.ttl + left : expire.ttl);
+      write_for(std::string(expire.key), before.bytes, adds ? expire.ttl + left : expire.ttl,
+                expire.end_ms);
     }
     return expire.get ? "\"" + before.bytes + "\"" : "1";
   }
@@ -186,9 +188,7 @@ class Twin {
     const auto at = cells.find(std::string(query.key));
     if (at == cells.end() || (query.value && at->second.bytes != *query.value)) return "nil";
     const Cell& cell = at->second;
-    if (cell.lease_id == 0) return "0";
-    return "[" + std::to_string(static_cast<std::int64_t>(cell.lease_id)) + "," +
-           std::to_string(cell.stamp) + "," + std::to_string(cell.ttl.count()) + ",]";
+    return twin_time(cell.lease_id, cell.stamp, cell.ttl, cell.end_ms);
   }
   std::string run(const Rename& rename) {
     const std::string from(rename.from);
@@ -202,8 +202,40 @@ class Twin {
       cell.lease_id = moved.lease_id;
       cell.stamp = moved.stamp;
       cell.ttl = moved.ttl;
+      cell.end_ms = moved.end_ms;
     }
     return rename.if_free ? "1" : "OK";
+  }
+  std::string run(const Copy& copy) {
+    const auto from = cells.find(std::string(copy.from));
+    if (from == cells.end()) return "0";
+    if (!copy.replace && cells.count(std::string(copy.to)) != 0) return "0";
+    std::optional<KeyTime> left;
+    if (from->second.lease_id != 0) {
+      left = from->second.ttl;
+      if (copy.seen.stamp == from->second.stamp && copy.seen.left < *left) left = copy.seen.left;
+      if (*left < grant::kLeaseTtlMin) left = grant::kLeaseTtlMin;
+    }
+    write_for(std::string(copy.to), std::string(from->second.bytes), left, from->second.end_ms);
+    return "1";
+  }
+  std::string run(const SetBit& set) {
+    std::string bytes = bytes_of(set.key);
+    const bool was = twin_bit(bytes, set.at);
+    const bool writes = bytes.size() <= set.at / 8 || was != set.on;
+    while (bytes.size() <= set.at / 8) bytes.push_back('\0');
+    char& byte = bytes[set.at / 8];
+    if (was != set.on) byte = static_cast<char>(byte ^ (1 << (7 - set.at % 8)));
+    if (writes) write(std::string(set.key), bytes);
+    return was ? "1" : "0";
+  }
+  std::string run(const GetBit& get) { return twin_bit(bytes_of(get.key), get.at) ? "1" : "0"; }
+  std::string run(const BitCount& count) {
+    return std::to_string(twin_bits(bytes_of(count.key), count));
+  }
+  std::string run(const Lcs& lcs) { return twin_common(bytes_of(lcs.a), bytes_of(lcs.b), lcs); }
+  std::string run(const GetRange& range) {
+    return "\"" + twin_part(bytes_of(range.key), range) + "\"";
   }
   std::string run(const Get& get) { return value_or_nil(get.key); }
   std::string run(const Exists& exists) {
@@ -217,19 +249,6 @@ class Twin {
     return "[" + out + "]";
   }
   std::string run(const StrLen& query) { return std::to_string(bytes_of(query.key).size()); }
-  std::string run(const GetRange& range) {
-    const std::string bytes = bytes_of(range.key);
-    const auto length = static_cast<std::int64_t>(bytes.size());
-    std::string out;
-    if (range.start < 0 && range.end < 0 && range.start > range.end) return "\"\"";
-    for (std::int64_t i = 0; i < length; ++i) {
-      const bool behind_start = range.start < 0 ? i >= length + range.start : i >= range.start;
-      // As in Redis, an end before the beginning means the first byte.
-      const bool before_end = range.end < 0 ? i == 0 || i <= length + range.end : i <= range.end;
-      if (behind_start && before_end) out.push_back(bytes[static_cast<std::size_t>(i)]);
-    }
-    return "\"" + out + "\"";
-  }
   std::string run(const Size&) { return std::to_string(cells.size()); }
   /// The twin has no sessions.
   template <class SessionCommand>
@@ -257,20 +276,19 @@ class Twin {
   std::uint64_t stamps_ = 0;
   std::set<std::string> made_;  ///< by SetSequential, in the command at hand
 
+  std::string run(const IncrByFloat& incr) {
+    const std::string key(incr.key);
+    const auto sum = twin_sum(cells.count(key) != 0 ? cells.at(key).bytes : "0", incr.delta);
+    if (!sum) return "error 20: value is not a valid float";
+    write(key, *sum);
+    return "\"" + *sum + "\"";
+  }
   std::string run(const IncrBy& incr) {
     const std::string key(incr.key);
-    std::int64_t base = 0;
-    if (cells.count(key) != 0) {
-      const std::string& bytes = cells.at(key).bytes;
-      errno = 0;
-      const long long value = std::strtoll(bytes.c_str(), nullptr, 10);
-      if (errno != 0 || std::to_string(value) != bytes) {
-        return "error 4: value is not an integer or out of range";
-      }
-      base = value;
-    }
+    const auto base = twin_integer(cells.count(key) != 0 ? cells.at(key).bytes : "0");
+    if (!base) return "error 4: value is not an integer or out of range";
     std::int64_t sum = 0;
-    if (__builtin_add_overflow(base, incr.delta, &sum)) {
+    if (__builtin_add_overflow(*base, incr.delta, &sum)) {
       return "error 5: increment or decrement would overflow";
     }
     write(key, std::to_string(sum));

@@ -10,6 +10,7 @@ ours(covers, story, last)           Redis has no such command; the last reply fi
 """
 
 import shlex
+import time
 
 
 class Case:
@@ -43,6 +44,7 @@ def ours(covers, story, last):
     CASES.append(Case("ours", covers, story, None, last))
 
 
+LATER = int(time.time()) + 100_000_000  # a second
 TEN_YEARS = "a key that ends by itself lives for ten years at most"
 FRIENDLY = "the error says more"
 LIMITS = "the limits are other ones"
@@ -218,6 +220,153 @@ same("incr decr incrby decrby", """
     DECR
 """)
 
+same("incrbyfloat", """
+    INCRBYFLOAT n 1.5
+    INCRBYFLOAT n 1
+    GET n
+    INCRBYFLOAT n -2.5
+    SET n 3
+    INCRBYFLOAT n 1.1
+    SET n 10.5
+    INCRBYFLOAT n 0.1
+    SET n 5.0e3
+    INCRBYFLOAT n 2.0e2
+    SET n 1
+    INCRBYFLOAT n -1.1
+    SET n 17179869184
+    INCRBYFLOAT n 1.5
+    INCRBYFLOAT n +1e2
+    SET t text
+    INCRBYFLOAT t 1
+    SET t ' 1'
+    INCRBYFLOAT t 1
+    SET t ''
+    INCRBYFLOAT t 1
+    INCRBYFLOAT n x
+    INCRBYFLOAT n nan
+    INCRBYFLOAT n inf
+    INCRBYFLOAT n -Infinity
+    INCRBYFLOAT n ' 1'
+    INCRBYFLOAT n 1e5000
+    INCRBYFLOAT n ''
+    SET k 1 EX 100
+    INCRBYFLOAT k .5
+    TTL k
+    MULTI
+    INCRBYFLOAT k 1.25
+    INCRBYFLOAT t 1
+    EXEC
+    INCRBYFLOAT n
+    INCRBYFLOAT n 1 2
+""")
+same("setbit getbit bitcount", """
+    SETBIT k 7 1
+    SETBIT k 7 1
+    GET k
+    SETBIT k 1 1
+    SETBIT k 7 0
+    GET k
+    SETBIT k 23 0
+    STRLEN k
+    GETBIT k 1
+    GETBIT k 2
+    GETBIT k 4294967295
+    GETBIT nothing 1
+    SETBIT k x 1
+    SETBIT k -1 1
+    SETBIT k 4294967296 1
+    SETBIT k 1 2
+    SETBIT k 1 x
+    SETBIT k 1 -1
+    GETBIT k x
+    GETBIT k -1
+    GETBIT k 4294967296
+    SET n 12
+    SETBIT n 6 1
+    GET n
+    GETBIT n 3
+    SET t foobar EX 100
+    BITCOUNT t
+    BITCOUNT t 0 0
+    BITCOUNT t 1 1
+    BITCOUNT t 1 1 BYTE
+    BITCOUNT t 5 30 BIT
+    BITCOUNT t -7 -2 bit
+    BITCOUNT t 0 -1
+    BITCOUNT t -2 -1
+    BITCOUNT t -1 -2
+    BITCOUNT t -100 100
+    BITCOUNT t 4 2
+    BITCOUNT t 100 200
+    BITCOUNT t -200 -100
+    BITCOUNT t -200 -100 BIT
+    BITCOUNT nothing
+    BITCOUNT nothing 0 1
+    BITCOUNT t 0
+    BITCOUNT t 0 1 NIBBLE
+    BITCOUNT t 0 1 BIT x
+    BITCOUNT t x 1
+    BITCOUNT t 0 1.5
+    SETBIT t 0 1
+    TTL t
+    MULTI
+    SETBIT t 1 0
+    GETBIT t 1
+    BITCOUNT t
+    EXEC
+    SETBIT k 1
+    GETBIT k
+    BITCOUNT
+""")
+same("lcs", """
+    LCS a b
+    LCS a b LEN
+    LCS a b IDX
+    MSET a ohmytext b mynewtext
+    LCS a b
+    LCS a b LEN
+    LCS a b IDX
+    LCS a b IDX MINMATCHLEN 4
+    LCS a b IDX MINMATCHLEN 4 WITHMATCHLEN
+    LCS a b idx withmatchlen minmatchlen -3
+    LCS a b WITHMATCHLEN
+    LCS a b MINMATCHLEN 4
+    LCS a a IDX
+    LCS a nothing IDX
+    LCS a b LEN IDX
+    LCS a b LEN LEN
+    LCS a b nonsense
+    LCS a b MINMATCHLEN
+    LCS a b MINMATCHLEN x
+    MULTI
+    LCS a b
+    LCS a b IDX WITHMATCHLEN
+    LCS a b LEN
+    EXEC
+    LCS a
+    COMMAND GETKEYS LCS a b LEN
+""")
+for left, right in (("abcbdab", "bdcaba"), ("aaaaab", "baaaaa"), ("xaxbxcx", "yaybycy"), ("abc", "def"),
+                    ("aabbaabb", "abababab"), ("a", "aaaa"), ("aaaa", "a"), ("bananas", "katanas")):
+    same("lcs", f"""
+        MSET a {left} b {right}
+        LCS a b
+        LCS a b IDX WITHMATCHLEN
+        LCS b a IDX MINMATCHLEN 2
+    """)
+differs("lcs", LIMITS, f"""
+    MSET a {'x' * 4096} b {'x' * 4096}
+    LCS a b LEN
+""", r"-ERR nothing was done: it would take more than 16777216 steps")
+differs("setbit", LIMITS, "SETBIT k 134217728 1",
+        r"-ERR bit offset is not an integer or out of range\r\n")
+differs("bitcount", "words are judged before the key is read", "BITCOUNT nothing 0",
+        r"-ERR syntax error")
+differs("incrbyfloat", "sums of fractions are exact", """
+    SET n 123456.7
+    INCRBYFLOAT n 0.1
+""", r"\$8\r\n123456\.8\r\n")
+
 # --- keys ------------------------------------------------------------------------------------------
 
 same("del unlink exists touch", """
@@ -256,6 +405,74 @@ same("rename renamenx", """
     RENAME a
     RENAMENX a
 """)
+same("copy", """
+    COPY a b
+    SET a 1
+    COPY a b
+    COPY a b
+    GET b
+    SET a 2 EX 100
+    COPY a b REPLACE
+    GET b
+    TTL b
+    COPY a c
+    TTL c
+    SET d 1
+    COPY d c replace
+    TTL c
+    COPY a a
+    COPY a a REPLACE
+    COPY a b DB 0 REPLACE
+    COPY a b DB x
+    COPY a b DB
+    COPY a b nonsense
+    COPY a b DB -1
+    COPY nothing b REPLACE
+    EXISTS b
+    MULTI
+    SET a 3 EX 100
+    COPY a e
+    TTL e
+    EXEC
+    COPY a
+    COMMAND GETKEYS COPY a b REPLACE
+""")
+differs("copy", "there is only DB 0", """
+    SET a 1
+    COPY a b DB 1
+""", r"-ERR DB index is out of range")
+for name in ("flushall", "flushdb"):
+    same(name, f"""
+        {name}
+        MSET a 1 b 2
+        SET c 3 EX 100
+        {name}
+        DBSIZE
+        SET a 1
+        {name} SYNC
+        SET a 1
+        {name} async
+        KEYS *
+        TTL c
+        WATCH w
+        {name}
+        MULTI
+        PING
+        EXEC
+        SET w 1
+        WATCH w
+        {name}
+        MULTI
+        PING
+        EXEC
+        {name} LATER
+        {name} SYNC ASYNC
+        COMMAND GETKEYS {name}
+    """)
+    differs(name, "it is many commands of the log", f"""
+        MULTI
+        {name}
+    """, r"-ERR '(flushall|flushdb)' cannot be in a transaction")
 same("dbsize", """
     DBSIZE
     MSET a 1 b 2
@@ -310,6 +527,47 @@ differs("keys", "the empty key fits two stars too", """
     KEYS *
     KEYS **
 """, r"\*1\r\n\$0\r\n\r\n")
+same("object object|encoding object|refcount object|freq object|idletime", """
+    SET k 12345678
+    OBJECT ENCODING k
+    OBJECT REFCOUNT k
+    SET k -9223372036854775808
+    OBJECT ENCODING k
+    SET k 012
+    OBJECT ENCODING k
+    SET k v
+    object encoding k
+    SET k 12345678901234567890123456789012345678901234
+    OBJECT ENCODING k
+    SET k 123456789012345678901234567890123456789012345
+    OBJECT ENCODING k
+    MULTI
+    OBJECT ENCODING k
+    OBJECT REFCOUNT k
+    EXEC
+    OBJECT ENCODING nothing
+    OBJECT REFCOUNT nothing
+    OBJECT FREQ nothing
+    OBJECT IDLETIME nothing
+    OBJECT ENCODING
+    OBJECT ENCODING a b
+    OBJECT
+    COMMAND GETKEYS OBJECT ENCODING k
+""")
+differs("object|help", FRIENDLY, "OBJECT HELP", r"\*6\r\n\+OBJECT <subcommand>")
+same("object", "OBJECT NONSENSE k")
+differs("object|freq", FRIENDLY, """
+    SET k v
+    OBJECT FREQ k
+""", r"-ERR An LFU maxmemory policy is not selected, access frequency not tracked")
+differs("object|idletime", "nobody notes when a key is read", """
+    SET k v
+    OBJECT IDLETIME k
+""", r"-ERR idle time is not tracked here")
+differs("object|refcount", "no two keys share a value", """
+    SET k 7
+    OBJECT REFCOUNT k
+""", r":1\r\n")
 same("randomkey", """
     RANDOMKEY
     SET k v
@@ -457,6 +715,26 @@ same("expire pexpire expireat pexpireat ttl pttl pexpiretime", """
     PEXPIRE k
     EXPIREAT k
     PEXPIREAT k
+""")
+same("expiretime pexpiretime", f"""
+    SET k v EXAT {LATER}
+    EXPIRETIME k
+    PEXPIRETIME k
+    SET k v PXAT {LATER}123
+    EXPIRETIME k
+    PEXPIRETIME k
+    PEXPIREAT k {LATER}789
+    EXPIRETIME k
+    PEXPIRETIME k
+    COPY k c
+    RENAME k r
+    PEXPIRETIME c
+    PEXPIRETIME r
+    GETEX r EXAT {LATER}
+    PEXPIRETIME r
+    MULTI
+    PEXPIRETIME r
+    EXEC
 """)
 same("expire pexpire expireat pexpireat", """
     SET k v
@@ -905,10 +1183,40 @@ same("config config|get", """
 """)
 differs("config|get", OTHER_SERVER, "CONFIG GET databases", r"[*%]\d\r\n\$9\r\ndatabases\r\n\$1\r\n1")
 differs("config|set", "settings change with a restart", "CONFIG SET databases 2",
-        r"-ERR settings are flags")
+        r"-ERR CONFIG SET failed \(possibly related to argument 'databases'\) - settings are flags")
 same("config|set", "CONFIG SET notify-keyspace-events KEA")
+same("config|set config|get", """
+    CONFIG SET timeout 300 slowlog-log-slower-than 20000
+    CONFIG GET timeout
+    CONFIG GET slowlog-log-slower-than
+    CONFIG SET TIMEOUT 0
+    CONFIG GET timeout
+    CONFIG SET slowlog-log-slower-than -1
+    CONFIG GET slowlog-log-slower-than
+    CONFIG SET slowlog-log-slower-than 10000
+    CONFIG SET save ''
+    CONFIG SET timeout 0 timeout 1
+    CONFIG SET timeout
+    CONFIG SET timeout 1 save
+    CONFIG SET nosuchsetting 1
+    CONFIG SET maxclients 9999
+    CONFIG GET maxclients
+    CONFIG SET maxclients 10000
+    CONFIG GET maxmemory
+    CONFIG GET slowlog-max-len
+""")
+for words in ("timeout x", "timeout -1", "maxclients 0", "slowlog-log-slower-than x"):
+    differs("config|set", FRIENDLY, f"CONFIG SET {words}",
+            rf"-ERR CONFIG SET failed \(possibly related to argument '{words.split()[0]}'\) - it is a number")
+ours("config|set", """
+    CONFIG SET idle-timeout 1500ms slowlog-threshold 20ms
+    CONFIG GET timeout
+    CONFIG GET slowlog-log-slower-than
+    CONFIG SET idle-timeout 0s slowlog-threshold 10ms
+    CONFIG GET *timeout*
+""", r"[*%]\d+\r\n\$7\r\ntimeout\r\n\$1\r\n0\r\n")
 differs("config|set", "they are always on, for those who subscribe",
-        "CONFIG SET notify-keyspace-events ''", r"-ERR notifications are always on")
+        "CONFIG SET notify-keyspace-events ''", r"-ERR CONFIG SET failed .* - notifications are always on")
 differs("config|get", "they are always on, for those who subscribe",
         "CONFIG GET notify-keyspace-events", r"[*%]\d\r\n\$22\r\nnotify-keyspace-events\r\n\$5\r\ng\$xKE")
 differs("info", OTHER_SERVER, "INFO", r"\$\d+\r\n# Server\r\n")
@@ -1140,9 +1448,9 @@ differs("acl acl|help", FRIENDLY, "ACL HELP", r"\*\d+\r\n")
 
 for words in ("LPUSH k v", "HSET k f v", "SADD k m", "ZADD k 1 m", "XADD k * f v"):
     differs("", ONE_STORE, words, rf"-ERR '{words.split()[0]}' is not supported: every value")
-for words in ("FLUSHALL", "PUBLISH c m", "SAVE", "DEBUG SLEEP 0",
-              "MEMORY USAGE k", "OBJECT ENCODING k", "REPLICAOF no one", "COPY a b",
-              "SETBIT k 1 1", "INCRBYFLOAT k 1.5", "LCS a b", "DUMP k"):
+for words in ("PUBLISH c m", "SAVE", "DEBUG SLEEP 0",
+              "MEMORY USAGE k", "REPLICAOF no one",
+              "BITPOS k 1", "DUMP k"):
     differs("", "not supported, with the reason", words,
             rf"-ERR '{words.split()[0]}' is not supported: ")
 differs("", FRIENDLY, "NOSUCHCOMMAND a b", r"-ERR unknown command 'NOSUCHCOMMAND'")

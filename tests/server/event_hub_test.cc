@@ -306,6 +306,9 @@ TEST(EventName, IsThatOfRedis) {
   using Cause = kv::EventCause;
   EXPECT_EQ(name(Kind::set, Cause::none), "set");
   EXPECT_EQ(name(Kind::set, Cause::incr_by), "incrby");
+  EXPECT_EQ(name(Kind::set, Cause::incr_by_float), "incrbyfloat");
+  EXPECT_EQ(name(Kind::set, Cause::copy), "copy_to");
+  EXPECT_EQ(name(Kind::set, Cause::set_bit), "setbit");
   EXPECT_EQ(name(Kind::set, Cause::append), "append");
   EXPECT_EQ(name(Kind::set, Cause::set_range), "setrange");
   EXPECT_EQ(name(Kind::set, Cause::rename), "rename_to");

@@ -62,12 +62,36 @@ TEST_F(SessionExpiryTest, WhatIsLeftIsRoundedAsInRedis) {
   EXPECT_EQ(line("PTTL k"), ":1499\r\n") << "a begun millisecond counts";
 }
 
+// A member of release 0.1 could not read the instant.
+TEST_F(SessionExpiryTest, AnOldGroupKeepsNoInstants) {
+  node_.be_of_the_oldest_level();
+  const std::string second = wall_second(60);
+  EXPECT_EQ(line("SET k v EXAT " + second), "+OK\r\n");
+  EXPECT_EQ(line("EXPIREAT k " + second), ":1\r\n");
+  const auto lease = node_.store().get("k").value()->lease;
+  const auto found = node_.store().leases_after(grant::LeaseId(lease.value() - 1), 1).value();
+  EXPECT_EQ(found.at(0).asked_at_ms, 0);
+}
+
 TEST_F(SessionExpiryTest, AnInstantBecomesADurationHere) {
   line("SET k v EXAT " + wall_second(100));
   EXPECT_THAT(line("TTL k"), ::testing::AnyOf(":100\r\n", ":99\r\n"));
   line("EXPIREAT k " + wall_second(50));
   EXPECT_THAT(line("TTL k"), ::testing::AnyOf(":50\r\n", ":49\r\n"));
-  EXPECT_THAT(line("EXPIRETIME k"), StartsWith(":" + wall_second(50).substr(0, 8)));
+  const std::string second = wall_second(60);
+  line("EXPIREAT k " + second);
+  EXPECT_EQ(line("EXPIRETIME k"), ":" + second + "\r\n");
+  EXPECT_EQ(line("PEXPIRETIME k"), ":" + second + "000\r\n");
+  EXPECT_EQ(line("GETEX k PXAT " + second + "789"), "$1\r\nv\r\n");
+  node_.manual_clock().advance(1s);
+  EXPECT_EQ(line("PEXPIRETIME k"), ":" + second + "789\r\n");
+  EXPECT_EQ(line("EXPIRETIME k"), ":" + std::to_string(std::stoll(second) + 1) + "\r\n")
+      << "rounded, as in Redis";
+  line("COPY k copy");
+  line("RENAME k other");
+  EXPECT_EQ(line("PEXPIRETIME other"), ":" + second + "789\r\n");
+  EXPECT_EQ(line("PEXPIRETIME copy"), ":" + second + "789\r\n");
+  line("RENAME other k");
   EXPECT_EQ(line("EXPIREAT k 1"), ":1\r\n") << "long ago";
   EXPECT_EQ(line("EXISTS k"), ":0\r\n");
   EXPECT_EQ(line("SET k v EXAT 1"), "+OK\r\n");

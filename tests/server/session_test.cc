@@ -32,7 +32,7 @@ TEST_F(SessionTest, AnswersWhatNeedsNoNode) {
   EXPECT_EQ(feed("CONFIG GET save\r\n"), "*2\r\n$4\r\nsave\r\n$0\r\n\r\n");
   EXPECT_EQ(feed("CONFIG GET APPEND* s?ve\r\n"),
             "*4\r\n$10\r\nappendonly\r\n$3\r\nyes\r\n$4\r\nsave\r\n$0\r\n\r\n");
-  EXPECT_THAT(feed("CONFIG SET save 1\r\n"), StartsWith("-ERR settings are flags"));
+  EXPECT_THAT(feed("CONFIG SET save 1\r\n"), HasSubstr("settings are flags"));
   EXPECT_EQ(feed("CLIENT ID\r\n"), ":7\r\n");
   EXPECT_EQ(feed("CLIENT GETNAME\r\n"), "$-1\r\n");
   EXPECT_EQ(feed("CLIENT SETNAME bob\r\n"), "+OK\r\n");
@@ -262,19 +262,12 @@ TEST_F(SessionTest, AClientThatHungUpIsForgotten) {
 // A refusal names a command that works, and only true facts.
 TEST_F(SessionTest, WhatIsNotHereNamesWhatIs) {
   const std::vector<std::pair<const char*, const char*>> told = {
-      {"COPY a b", "GET, then SET with NX"},
-      {"OBJECT ENCODING k", "LEASEHOLD RANGE"},
       {"DUMP k", "GET and SET carry one key"},
       {"RESTORE k 0 x", "LEASEHOLD BACKUP"},
       {"MIGRATE host 1 k 0 1", "GET and SET carry one key"},
       {"MOVE k 1", "only DB 0"},
       {"SWAPDB 0 1", "only DB 0"},
-      {"FLUSHALL", "SCAN and DEL"},
-      {"INCRBYFLOAT k 1.5", "INCRBY in a smaller unit"},
-      {"SETBIT k 1 1", "GETRANGE and SETRANGE"},
-      {"GETBIT k 1", "GETRANGE and SETRANGE"},
-      {"BITCOUNT k", "GETRANGE and SETRANGE"},
-      {"LCS a b", "MGET both"},
+      {"BITPOS k 1", "GETRANGE and SETRANGE"},
       {"LPUSH k v", "every value is a string"}};
   for (const auto& [words, use] : told) {
     EXPECT_THAT(feed(std::string(words) + "\r\n"),
@@ -465,7 +458,7 @@ TEST_F(SessionTest, AScanGivesEachKeyOnce) {
 
 TEST_F(SessionTest, CommandsOfRedisThatAreNotHereSayWhy) {
   EXPECT_THAT(feed("LPUSH k v\r\n"), HasSubstr("every value is a string"));
-  EXPECT_THAT(feed("FLUSHALL\r\n"), HasSubstr("SCAN and DEL"));
+  EXPECT_THAT(feed("SAVE\r\n"), HasSubstr("LEASEHOLD BACKUP"));
   EXPECT_EQ(reason_of_refusal("lpush rpush"), nullptr);
   EXPECT_EQ(reason_of_refusal(" lpush"), nullptr);
   EXPECT_EQ(reason_of_refusal("get"), nullptr);
@@ -475,7 +468,7 @@ TEST_F(SessionTest, CommandsOfRedisThatAreNotHereSayWhy) {
 }
 
 TEST_F(SessionTest, SlowCommandsAreKept) {
-  state_.options.slowlog_threshold = std::chrono::nanoseconds(1);
+  state_.live.set_slowlog_threshold(std::chrono::nanoseconds(1));
   send({"SET", "k", "v"});
   const auto begun = coarse_now();
   while (coarse_now() == begun) {

@@ -471,7 +471,7 @@ TEST_F(SessionUsersTest, RefusalsAreCountedAndShownWithoutPasswords) {
 }
 
 TEST_F(SessionUsersTest, TheSlowLogHasNoPassword) {
-  state_.options.slowlog_threshold = lease::Duration(1);
+  state_.live.set_slowlog_threshold(lease::Duration(1));
   send({"AUTH", "default", "secret"});
   send({"AUTH", "secret"});
   send({"HELLO", "2", "AUTH", "default", "secret"});
