@@ -10,7 +10,7 @@ import random
 import subprocess
 import time
 
-from cluster import Background, Cluster, check, main, wait_for
+from cluster import Background, Cluster, Failed, check, main, wait_for
 from history import Ledger
 from many_groups import SECONDS, Load, all_led, has_leaders
 
@@ -51,8 +51,12 @@ class Pool:
         return self.at(node, group)["id"]
 
     def waits(self, node, groups):
-        wait_for(f"{node} to wait for groups {groups}", SECONDS,
-                 lambda: all(self.at(node, group)["joining"] for group in groups), pause=0.05)
+        try:
+            wait_for(f"{node} to wait for groups {groups}", SECONDS,
+                     lambda: all(self.at(node, group)["joining"] for group in groups), pause=0.05)
+        except Failed as failure:
+            said = [json.dumps(self.at(node, group)) for group in groups]
+            raise Failed(f"{failure}; it says: {'; '.join(said)}") from failure
 
     def all_follow(self):
         for node in self.cluster.nodes:
