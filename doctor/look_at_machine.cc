@@ -9,7 +9,10 @@
 namespace leasehold::doctor {
 namespace {
 
-constexpr const char* kClockSource = "sys/devices/system/clocksource/clocksource0/";
+constexpr const char* kClockSource =
+    "sys/devices/system/clocksource/clocksource0/current_clocksource";
+constexpr const char* kClockSources =
+    "sys/devices/system/clocksource/clocksource0/available_clocksource";
 
 /// "always [madvise] never": the one between brackets.
 std::string chosen_word(const std::string& text) {
@@ -118,8 +121,8 @@ void look_at_old_groups(const std::string& root, const std::string& groups, Mach
 
 MachineFacts look_at_machine(const std::string& root) {
   MachineFacts facts;
-  facts.clock_source = read_text(root, std::string(kClockSource) + "current_clocksource");
-  facts.clock_sources = read_text(root, std::string(kClockSource) + "available_clocksource");
+  facts.clock_source = read_text(root, kClockSource);
+  facts.clock_sources = read_text(root, kClockSources);
   facts.virtual_machine = read_text(root, "proc/cpuinfo").find(" hypervisor") != std::string::npos;
   facts.open_files_max = open_files_max(read_text(root, "proc/self/limits"));
   facts.map_count_max = read_number(root, "proc/sys/vm/max_map_count");
