@@ -4,8 +4,7 @@
 
 #include <benchmark/benchmark.h>
 #include <leasehold/bench/bare_leader.h>
-
-#include <ctime>
+#include <leasehold/bench/thread_seconds.h>
 
 #include <cstdint>
 #include <vector>
@@ -19,13 +18,6 @@ using raft::Round;
 /// Acknowledgements that are out when the first of them comes in.
 constexpr std::uint64_t kOutstanding = kOutstandingMax;
 constexpr std::uint64_t kReads = 256;
-
-/// What this thread has used of a processor: a busy machine does not count.
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 /// Lets `state` count the time of `acknowledge`, which takes in `count` acknowledgements.
 template <class Acknowledge>

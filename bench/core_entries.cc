@@ -3,11 +3,10 @@
 
 #include <benchmark/benchmark.h>
 #include <leasehold/base/assert.h>
+#include <leasehold/bench/thread_seconds.h>
 #include <leasehold/raft/core.h>
 
 #include <fmt/format.h>
-
-#include <ctime>
 
 #include <algorithm>
 #include <chrono>
@@ -24,13 +23,6 @@ constexpr std::uint64_t kVoters = 3;
 constexpr std::size_t kPayloadBytes = 16;
 /// Entries that each core keeps behind what it has applied.
 constexpr std::uint64_t kKept = 4096;
-
-/// What this thread has used of a processor: a busy machine does not count.
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 class CoreGroup {
  public:

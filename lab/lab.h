@@ -24,8 +24,8 @@ namespace leasehold::lab {
 /// compiler, in every browser, and in whatever portions its time is run.
 ///
 /// All oracles of the simulator look on. Within the bounds that the settings promise they find
-/// nothing. What they find about the lease is told once for each oracle, and the run goes on: a
-/// visitor sees what comes of it. Any other finding ends the run: only the time goes on.
+/// nothing. Each oracle reports its first finding about the lease, and the run goes on: a visitor
+/// sees what comes of it. Any other finding ends the run: only the time goes on.
 class Lab {
  public:
   /// Nothing has happened yet; the steps of `visit` will.
@@ -79,7 +79,7 @@ class Lab {
   /// By node: of its clocks, without a leap.
   std::vector<std::int64_t> rates_;
   std::string violation_;
-  /// Oracles whose findings were told.
+  /// Oracles that have reported a finding.
   std::set<std::string> told_;
 };
 

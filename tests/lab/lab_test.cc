@@ -125,7 +125,7 @@ TEST(Lab, AClockThatIsWorseThanItsBoundIsFound) {
   ASSERT_TRUE(lab.add(step_of("1500.alone." + std::to_string(leader.value()))).ok());
   const std::vector<Record> records = records_of(lab, milliseconds(4000));
   EXPECT_THAT(lab.violation(), HasSubstr("lease"));
-  // The run goes on, and shows what comes of it: a reader is told an old value.
+  // The run goes on, and shows what comes of it: a reader gets an old value.
   std::vector<std::string> found;
   for (const Record& mark : of_kind(records, Kind::mark)) {
     if (mark.what == "violation") found.push_back(mark.why);
