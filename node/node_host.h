@@ -134,6 +134,7 @@ class HostShell final : public Host, private replica::SupportStore {
   std::vector<raft::Member> members_of(const std::vector<Placement>& placements) const;
   // Under one_at_a_time_.
   Result<void> prepare(Seat& seat, const GroupOptions& options, replica::StateMachine& machine);
+  Result<void> remove_leftovers(raft::GroupId group) const;
   /// Lets the lock go while it waits for the state machine.
   void close(std::unique_lock<std::mutex>& one, raft::GroupId group);
   Result<std::unique_ptr<Seat>> make_seat(const GroupOptions& options,

@@ -262,7 +262,7 @@ void HostShell::close(std::unique_lock<std::mutex>& one, raft::GroupId group) {
 Result<void> HostShell::remove_group(raft::GroupId group, raft::NodeId replica) {
   std::unique_lock one(one_at_a_time_);
   if (!log_) return Error{ErrorCode::stopped, "the host is stopped"};
-  if (replica <= log_->retired(group)) return {};  // again
+  if (replica <= log_->retired(group)) return remove_leftovers(group);  // again
   std::optional<raft::NodeId> other =
       other_replica(log_->members(group), log_->identity().uuid, replica);
   if (const auto was = opened_.find(group); was != opened_.end() && was->second != replica) {
@@ -279,6 +279,14 @@ Result<void> HostShell::remove_group(raft::GroupId group, raft::NodeId replica) 
   opened_.erase(group);
   if (auto removed = log_->remove_group(group, replica); !removed.ok()) return removed;
   return remove_own_files(folder_of(group));
+}
+
+/// The process may have ended between the log and the folder. Under one_at_a_time_.
+Result<void> HostShell::remove_leftovers(raft::GroupId group) const {
+  const std::vector<raft::GroupId> stored = log_->groups();
+  const bool next_is_here =
+      opened_.count(group) > 0 || std::find(stored.begin(), stored.end(), group) != stored.end();
+  return next_is_here ? Result<void>() : remove_own_files(folder_of(group));
 }
 
 std::string HostShell::folder_of(raft::GroupId group) const {

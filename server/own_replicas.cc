@@ -87,6 +87,17 @@ std::vector<std::size_t> OwnReplicas::in(State state) const {
   return groups;
 }
 
+std::vector<std::size_t> OwnReplicas::just_added(
+    const std::vector<std::pair<std::size_t, raft::NodeId>>& replicas) const {
+  std::vector<std::size_t> added;
+  for (const auto& [group, number] : replicas) {
+    const auto own = replicas_.find(group);
+    const bool waits = own != replicas_.end() && own->second.state == State::waits;
+    if (waits && own->second.number == number) added.push_back(group);
+  }
+  return added;
+}
+
 Result<void> OwnReplicas::note_removed(const std::vector<std::size_t>& groups) {
   std::map<std::size_t, Replica> changed = replicas_;
   for (const std::size_t group : groups) changed[group] = {of(group), State::removed};

@@ -25,6 +25,10 @@ class OwnReplicas {
   raft::NodeId of(std::size_t group) const;
   /// The groups whose replica waits to be added, as far as it is known.
   std::vector<std::size_t> waiting() const { return in(State::waits); }
+  /// Of groups that have added such a replica of this node, those of which it is the one that
+  /// waits. It may have been removed, and another one may wait, before this node hears of it.
+  std::vector<std::size_t> just_added(
+      const std::vector<std::pair<std::size_t, raft::NodeId>>& replicas) const;
   /// The replica of each of `groups` was removed from it. Durable on return. Errors: io.
   Result<void> note_removed(const std::vector<std::size_t>& groups);
   /// The replica of each of `groups` waits no more. Durable on return. Errors: io.

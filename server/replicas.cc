@@ -280,7 +280,7 @@ void Replicas::look() {
   for (const std::size_t number : own_->waiting()) {
     all_[number - 1]->group->status([this, number](const node::NodeStatus& status) {
       const std::lock_guard lock(members_mutex_);
-      if (status.formed) added_.push_back(number);
+      if (status.formed) added_.emplace_back(number, status.id);
     });
   }
 }
@@ -305,13 +305,14 @@ Result<void> Replicas::hear_place(std::size_t group, const std::vector<raft::Nod
 /// where their groups are.
 void Replicas::note_own() {
   if (!own_) return;
-  std::vector<std::size_t> added;
+  std::vector<std::pair<std::size_t, raft::NodeId>> said;
   std::vector<std::size_t> removed;
   {
     const std::lock_guard lock(members_mutex_);
-    added.swap(added_);
+    said.swap(added_);
     removed.swap(removed_);
   }
+  const std::vector<std::size_t> added = own_->just_added(said);
   const auto note = [](const Result<void>& noted) {
     // The others say it again at the next start.
     if (!noted) spdlog::error("which replicas this node has: {}", noted.error().message);

@@ -133,8 +133,10 @@ class Replicas {
   std::set<raft::NodeId> known_;
   /// Members of a group that it does not know. Under members_mutex_.
   std::vector<node::Peer> unknown_;
-  /// Groups that have added this node, or removed it. Under members_mutex_.
-  std::vector<std::size_t> added_, removed_;
+  /// Groups that have added this node, as that replica; and those that have removed it. Under
+  /// members_mutex_.
+  std::vector<std::pair<std::size_t, raft::NodeId>> added_;
+  std::vector<std::size_t> removed_;
   const ServeSettings* settings_ = nullptr;     ///< of many groups
   const node::NodeOptions* options_ = nullptr;  ///< of many groups
   /// Groups whose removed replica could not be exchanged: the next start does it.

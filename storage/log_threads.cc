@@ -132,6 +132,10 @@ Result<void> LogThreads::write_now(std::shared_ptr<const Pending> pending) {
     return done ? store_->rest() : done;
   }
   persist(std::move(pending));
+  return flush();
+}
+
+Result<void> LogThreads::flush() {
   release();
   Lock lock(mutex_);
   const std::uint64_t until = enqueued_;

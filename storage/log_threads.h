@@ -50,10 +50,12 @@ class LogThreads {
 
   void persist(std::shared_ptr<const Pending> pending);
   /// Between the two the writer waits for more of what is given to persist(), up to a bound: a sync
-  /// costs the same for one batch as for many. One thread calls both; write_now() releases, too.
+  /// costs the same for one batch as for many. One thread calls both; flush() releases, too.
   void hold();
   void release();
-  /// The same, and durable on return. Before start() too. Errors: io, invalid_argument.
+  /// What persist() has taken is durable on return. Errors: io, invalid_argument.
+  Result<void> flush();
+  /// persist(), and durable on return. Before start() too. Errors: io, invalid_argument.
   Result<void> write_now(std::shared_ptr<const Pending> pending);
   void read(raft::GroupId group, const ReadRequest& request);
   /// What persist() has taken, and how much of that is durable.

@@ -66,11 +66,8 @@ Write merge(const std::vector<std::shared_ptr<const Pending>>& waiting) {
   Write write;
   std::map<raft::GroupId, Batches> groups;
   for (const auto& pending : waiting) {
-    if (pending->process) {
-      write.process = pending->process;
-    } else {
-      groups[pending->group].push_back(pending.get());
-    }
+    if (pending->process) write.process = pending->process;
+    if (!pending->process || pending->removed) groups[pending->group].push_back(pending.get());
   }
   for (const auto& [id, batches] : groups) write.groups.push_back(merge_group(batches));
   return write;

@@ -24,7 +24,8 @@ struct Pending {
   /// In place of a batch: the foundation of a log without entries, or the end of the replica.
   std::optional<Foundation> foundation;
   bool removed = false;
-  /// In place of a batch: what the process remembers. Of no group.
+  /// In place of a batch: what the process remembers. Of no group, unless `removed` is set: then
+  /// both are durable at the same instant.
   std::optional<ProcessRecord> process;
   std::uint64_t process_write = 0;
 

@@ -63,14 +63,13 @@ Result<void> SharedLog::remove_group(raft::GroupId group, raft::NodeId replica) 
       known = process_.retired.insert(known, {group, raft::kNobody});
     }
     known->highest = std::max(known->highest, replica);
-    // Before the log goes: it is durable at the same time or earlier.
-    put_process(0);
+    // In one write: a crash between the two would leave a log whose replica is gone.
+    auto pending = process_record();
+    pending->group = group;
+    pending->removed = true;
+    threads_.persist(std::move(pending));
   }
-  auto pending = std::make_shared<Pending>();
-  pending->group = group;
-  pending->removed = true;
-  pending->bytes = kRecordOverheadBytes;
-  if (auto done = threads_.write_now(std::move(pending)); !done) return done;
+  if (auto done = threads_.flush(); !done) return done;
   static_cast<void>(threads_.store().take_group(group));
   const std::lock_guard lock(mutex_);
   opened_.erase(group);
@@ -93,17 +92,18 @@ std::vector<SupportRecord> SharedLog::supports() {
 void SharedLog::remember(std::vector<SupportRecord> supports, std::uint64_t write) {
   const std::lock_guard lock(mutex_);
   process_.supports = std::move(supports);
-  put_process(write);
+  auto pending = process_record();
+  pending->process_write = write;
+  threads_.persist(std::move(pending));
 }
 
 /// Under mutex_.
-void SharedLog::put_process(std::uint64_t write) {
+std::shared_ptr<Pending> SharedLog::process_record() const {
   auto pending = std::make_shared<Pending>();
   pending->bytes = kRecordOverheadBytes + process_.supports.size() * sizeof(SupportRecord) +
                    process_.retired.size() * sizeof(RetiredRecord);
   pending->process = process_;
-  pending->process_write = write;
-  threads_.persist(std::move(pending));
+  return pending;
 }
 
 }  // namespace leasehold::storage

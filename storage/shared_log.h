@@ -67,7 +67,7 @@ class SharedLog {
 
  private:
   SharedLog(const SegmentLogOptions& options, std::unique_ptr<SegmentStore> store);
-  void put_process(std::uint64_t write);
+  std::shared_ptr<Pending> process_record() const;
 
   LogThreads threads_;
   /// Held while a record of the process is put behind the others: each has all.

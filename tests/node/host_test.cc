@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <future>
 #include <map>
 #include <thread>
@@ -236,7 +237,15 @@ TEST_F(HostTest, AReplicaMovesAndAnotherOneComesBack) {
   joins.replica = raft::NodeId(13);
   EXPECT_THAT(try_open(3, joins).error().message, HasSubstr("needs a number above 13"));
   joins.replica = raft::NodeId(15);
+  // As if the process had ended before the files went.
+  const std::string leftover = folder_.path("host3/groups/1/snapshot");
+  std::filesystem::create_directories(leftover);
+  ASSERT_TRUE(host(3).remove_group(raft::GroupId(1), raft::NodeId(13)).ok());
+  EXPECT_FALSE(std::filesystem::exists(leftover));
   open(3, joins);
+  std::filesystem::create_directories(leftover);
+  ASSERT_TRUE(host(3).remove_group(raft::GroupId(1), raft::NodeId(13)).ok());
+  EXPECT_TRUE(std::filesystem::exists(leftover)) << "the next replica may have files there";
   change(1, {What::add, raft::NodeId(15), all_[2].address});
   change(1, {What::promote, raft::NodeId(15)});
   // The machine may stall, and the leader change meanwhile.

@@ -72,6 +72,18 @@ TEST_F(OwnReplicasTest, OneThatWasRemovedIsReplacedByOneWithAHigherNumber) {
   EXPECT_EQ(loaded().of(2), raft::NodeId(20'003));
 }
 
+// Its removal may be heard of first.
+TEST_F(OwnReplicasTest, OnlyTheOneThatWaitsIsAdded) {
+  OwnReplicas own = loaded();
+  ASSERT_TRUE(own.note_removed({2}).ok());
+  EXPECT_THAT(own.just_added({{2, kSelf}}), IsEmpty()) << "it is removed";
+  ASSERT_TRUE(own.replace(2).ok());
+  EXPECT_THAT(own.just_added({{2, kSelf}, {3, kSelf}}), IsEmpty());
+  EXPECT_THAT(own.just_added({{2, raft::NodeId(10'003)}}), ElementsAre(2));
+  ASSERT_TRUE(own.note_removed({2}).ok());
+  EXPECT_THAT(own.just_added({{2, raft::NodeId(10'003)}}), IsEmpty());
+}
+
 // With an empty group 1 anybody would be the default user, of the other groups too.
 TEST_F(OwnReplicasTest, GroupOneIsReplacedOnceTheNodeHasLeftAllGroups) {
   OwnReplicas own = loaded();

@@ -413,6 +413,37 @@ TEST(SharedLogCrash, EveryStateThatACrashCanLeaveHasWhatWasAcknowledged) {
   EXPECT_EQ(moved, 3U) << "no front was moved";
 }
 
+// A host that finds the number among the removed ones removes nothing again.
+TEST(SharedLogCrash, AReplicaAndItsNumberGoAtTheSameInstant) {
+  const auto history = std::make_shared<DiskHistory>();
+  SegmentLogOptions apart = small_options();
+  apart.sync_bytes_max = 1;  // two batches are never one write
+  {
+    auto log = std::move(open_shared(history, apart)).value();
+    Writer goes(GroupId(2), 9, Cuts::none);
+    goes.open(*log);
+    goes.write(3);
+    goes.wait();
+    goes.close();
+    history->note(1);
+    ASSERT_TRUE(log->remove_group(GroupId(2), raft::NodeId(4)));
+    history->note(2);
+  }
+  std::array<std::size_t, 2> seen{};  // with the log, and without
+  Random random(1);
+  CrashPoints points(history->before(), history->events());
+  points.visit(random, 0, 64, [&](const Image& image, std::uint64_t note) {
+    if (note == 0 || ::testing::Test::HasFailure()) return;
+    auto log = std::move(open_shared(std::make_shared<DiskHistory>(image))).value();
+    const bool gone = log->groups().empty();
+    EXPECT_EQ(log->retired(GroupId(2)), raft::NodeId(gone ? 4 : 0));
+    EXPECT_TRUE(gone || note == 1);
+    ++seen[gone ? 1 : 0];
+  });
+  EXPECT_GT(seen[0], 0U);
+  EXPECT_GT(seen[1], 0U);
+}
+
 TEST(SharedLogCrash, DamageIsRefusedOrHarmless) {
   const auto history = live_together(4, 120);
   const Image whole = history->now();
