@@ -85,6 +85,13 @@ inline Call<node::DrainResult> drain(node::Group& group, node::CallOptions optio
       [&group, options](node::DrainCompletion done) { group.drain(options, std::move(done)); });
 }
 
+inline Call<Result<replica::LogPart>> read_log(node::Group& group, replica::LogReadFrom from,
+                                               node::CallOptions options) {
+  return Call<Result<replica::LogPart>>([&group, from, options](replica::LogReadCompletion done) {
+    group.read_log(from, options, std::move(done));
+  });
+}
+
 inline Call<Result<replica::LogCut>> cut_log(node::Group& group) {
   return Call<Result<replica::LogCut>>(
       [&group](replica::LogCutCompletion done) { group.cut_log(std::move(done)); });

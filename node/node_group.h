@@ -85,6 +85,10 @@ class GroupShell final : public Group, private storage::StorageSink {
                        replica::SettingsCompletion done) override;
   void cancel(replica::CallGroup group) override { post(replica::Cancel{group}); }
   void cut_log(replica::LogCutCompletion done) override;
+  void read_log(const replica::LogReadFrom& from, CallOptions options,
+                replica::LogReadCompletion done) override {
+    post(replica::ReadLog{from, deadline(options), std::move(done), options.group});
+  }
   void machine_space(bool full) override;
   const replica::LeaseView& lease_view() const override { return view_; }
   const lease::Clock& clock() const override { return loop_.clock(); }

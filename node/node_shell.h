@@ -56,6 +56,10 @@ class NodeShell final : public Node {
   }
   void cancel(replica::CallGroup group) override { group_.cancel(group); }
   void cut_log(replica::LogCutCompletion done) override { group_.cut_log(std::move(done)); }
+  void read_log(const replica::LogReadFrom& from, CallOptions options,
+                replica::LogReadCompletion done) override {
+    group_.read_log(from, options, std::move(done));
+  }
   void machine_space(bool full) override { group_.machine_space(full); }
   Result<void> set_peer_security(const net::PeerSecurity& security) override;
   const replica::LeaseView& lease_view() const override { return group_.lease_view(); }

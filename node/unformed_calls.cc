@@ -16,6 +16,7 @@ replica::CallGroup group_of(const replica::Event& event) {
   if (const replica::Read* read = std::get_if<replica::Read>(&event)) return read->group;
   if (const replica::WaitApplied* wait = std::get_if<replica::WaitApplied>(&event))
     return wait->group;
+  if (const replica::ReadLog* read = std::get_if<replica::ReadLog>(&event)) return read->group;
   return replica::CallGroup(0);
 }
 
@@ -25,6 +26,7 @@ std::optional<raft::PromiseInstant> deadline_of(const replica::Event& event) {
   if (const replica::Read* read = std::get_if<replica::Read>(&event)) return read->deadline;
   if (const replica::WaitApplied* wait = std::get_if<replica::WaitApplied>(&event))
     return wait->deadline;
+  if (const replica::ReadLog* read = std::get_if<replica::ReadLog>(&event)) return read->deadline;
   return std::nullopt;
 }
 

@@ -9,9 +9,11 @@
 #include <leasehold/raft/transfer.h>
 #include <leasehold/raft/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <vector>
 
 namespace leasehold::replica {
 
@@ -88,5 +90,35 @@ struct LogCut {
 };
 /// Errors: unsupported (the state machine never makes itself durable), overloaded, stopped.
 using LogCutCompletion = std::function<void(Result<LogCut>)>;
+
+/// What a reader of the committed log asks for.
+struct LogReadFrom {
+  raft::Index index{1};  ///< the first entry that it wants
+  /// Of the commands in one part, about, and no more than Limits::append_bytes_max; at least one
+  /// entry comes.
+  std::size_t bytes_max = 1U << 20U;
+  /// The reader's own number on this replica. Its place is remembered: the log keeps what stands
+  /// from `index` on until its next call, for Limits::log_reader_patience at most behind each call,
+  /// and within Limits::log_held_bytes_max. 0: it has none, and the log is cut as ever.
+  std::uint64_t reader = 0;
+};
+struct CommittedCommand {
+  raft::LogId id;
+  Bytes command;  ///< as it was proposed
+};
+/// A part of the committed log.
+struct LogPart {
+  /// The entry that was asked for has been cut off the log, and nothing was read: its effect is in
+  /// the state machine alone. Begin with a copy of that state, and go on behind what it contains.
+  bool cut = false;
+  /// Ascending: all commands of the entries up to `next`. Entries of the engine itself have none,
+  /// so there may be none.
+  std::vector<CommittedCommand> commands{};
+  raft::Index next;    ///< where to go on; if it was cut: the first entry that the log has
+  raft::Index commit;  ///< how far this node knows the log to be committed
+};
+/// Errors: timed_out (nothing new came in time, or the call was cancelled), overloaded
+/// (Limits::log_reads_max), stopped, corrupted.
+using LogReadCompletion = std::function<void(Result<LogPart>)>;
 
 }  // namespace leasehold::replica

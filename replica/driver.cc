@@ -110,6 +110,7 @@ void Driver::Impl::on(lease::Now, Cancel& event) {
   proposals_.cancelled(event.group);
   reads_.cancelled(event.group);
   group_calls_.cancelled(event.group);
+  log_reads_.cancelled(event.group);
 }
 
 void Driver::Impl::on(lease::Now now, Persisted& event) {
@@ -121,7 +122,9 @@ void Driver::Impl::on(lease::Now now, Persisted& event) {
 
 void Driver::Impl::on(lease::Now now, EntriesRead& event) {
   std::optional<Error> failure;
-  if (!apply_.entries_read(event, failure)) filler_.entries_read(now, event, failure);
+  if (!apply_.entries_read(event, failure) && !log_reads_.entries_read(now, event, failure)) {
+    filler_.entries_read(now, event, failure);
+  }
   if (failure) fail(std::move(*failure));
 }
 

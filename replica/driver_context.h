@@ -11,11 +11,11 @@
 
 namespace leasehold::replica {
 
-enum class WaiterKind : std::uint8_t { read, group_call };
+enum class WaiterKind : std::uint8_t { read, group_call, log_read };
 
-/// The deadlines of reads and of calls about the group, the earliest first; ProposalTable has those
-/// of the commands. An entry is not removed when its waiter completes: it is passed over when it
-/// comes up, or swept when most entries are such.
+/// The deadlines of reads, of calls about the group and of readers of the log, the earliest first;
+/// ProposalTable has those of the commands. An entry is not removed when its waiter completes: it
+/// is passed over when it comes up, or swept when most entries are such.
 class Deadlines {
  public:
   struct Entry {
@@ -66,6 +66,10 @@ class Completions {
   void add(ReadCompletion& done, ReadResult result) {
     if (!done) return;
     due_.push_back([done = std::move(done), result] { done(result); });
+  }
+  void add(LogReadCompletion& done, Result<LogPart> result) {
+    if (!done) return;
+    due_.push_back([done = std::move(done), result = std::move(result)] { done(result); });
   }
   void add(LogCutCompletion& done, Result<LogCut> result) {
     if (!done) return;

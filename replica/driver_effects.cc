@@ -54,10 +54,18 @@ void Driver::Impl::drain(lease::Now now) {
       proposals_.flush(now);
     }
     if (stopped_) return;
-  } while (sender_.turn(now) || keeper_.turn(now, sender_.holds()));
+  } while (sender_.turn(now) || keeper_.turn(now, holds(now)));
   publish_level();
   apply_.pump();
+  if (log_reads_.size() > 0) log_reads_.look(now);
   cache_.trim(context_.core.durable_index(), apply_.handed());
+}
+
+/// The last entry that the log may lose, as far as peers and readers need what follows.
+std::optional<raft::Index> Driver::Impl::holds(lease::Now now) const {
+  const std::optional<raft::Index> peers = sender_.holds();
+  const std::optional<raft::Index> readers = log_reads_.holds(now);
+  return peers && readers ? std::min(peers, readers) : peers ? peers : readers;
 }
 
 /// Not of a membership that could still be lost: a leader without it may get the commands.
@@ -166,7 +174,8 @@ void Driver::Impl::route_held(lease::Now now) {
   reads_.route_held(now);
 }
 
-// Of one instant the commands end first, then the reads, then the calls about the group.
+// Of one instant the commands end first, then the reads, the calls about the group, and the readers
+// of the log.
 void Driver::Impl::expire(lease::Now now) {
   Deadlines& deadlines = context_.deadlines;
   while (true) {
@@ -180,13 +189,13 @@ void Driver::Impl::expire(lease::Now now) {
     }
     const Deadlines::Entry entry = deadlines.earliest();
     deadlines.pop();
-    if (entry.kind == WaiterKind::read) {
-      reads_.expired(entry.number);
-    } else {
-      group_calls_.expired(entry.number);
+    switch (entry.kind) {
+      case WaiterKind::read: reads_.expired(entry.number); break;
+      case WaiterKind::group_call: group_calls_.expired(entry.number); break;
+      case WaiterKind::log_read: log_reads_.expired(entry.number); break;
     }
   }
-  if (deadlines.size() > 2 * (reads_.size() + group_calls_.size()) + 1024) {
+  if (deadlines.size() > 2 * (reads_.size() + group_calls_.size() + log_reads_.size()) + 1024) {
     deadlines.sweep([this](const Deadlines::Entry& entry) { return still_waits(entry); });
   }
 }
@@ -195,6 +204,7 @@ bool Driver::Impl::still_waits(const Deadlines::Entry& entry) const {
   switch (entry.kind) {
     case WaiterKind::read: return reads_.waits(entry.number);
     case WaiterKind::group_call: return group_calls_.waits(entry.number);
+    case WaiterKind::log_read: return log_reads_.waits(entry.number);
   }
   LEASEHOLD_UNREACHABLE();
 }
@@ -216,6 +226,7 @@ void Driver::Impl::stop() {
   reads_.complete_all();
   keeper_.complete_all();
   group_calls_.complete_all();
+  log_reads_.complete_all();
   held_.clear();
   context_.deadlines.clear();
 }

@@ -100,6 +100,14 @@ struct TransferLeadership {
 struct CutLog {
   LogCutCompletion done;
 };
+/// Give the reader what is committed and durable on this node from an index on, as soon as there is
+/// something.
+struct ReadLog {
+  LogReadFrom from;
+  raft::PromiseInstant deadline;
+  LogReadCompletion done;
+  CallGroup group{};
+};
 /// Complete every waiting call of `group`, as if its deadline had passed. Visits every waiter.
 struct Cancel {
   CallGroup group;
@@ -160,7 +168,7 @@ struct Stop {};
 using Event =
     std::variant<Tick, PeerMessageReceived, PeerEnded, GroupReleased, PromisesMoved, MayCampaign,
                  SupportsRemembered, Propose, Read, WaitApplied, ChangeMembers, ChangeSettings,
-                 TransferLeadership, CutLog, Cancel, Persisted, EntriesRead, Applied,
+                 TransferLeadership, CutLog, ReadLog, Cancel, Persisted, EntriesRead, Applied,
                  MachineDurable, SnapshotTaken, SnapshotRead, ChunkStored, StorageSpace,
                  MachineSpace, StorageFailed, Stop>;
 

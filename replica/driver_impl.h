@@ -9,6 +9,7 @@
 #include <leasehold/replica/entry_cache.h>
 #include <leasehold/replica/group_calls.h>
 #include <leasehold/replica/log_keeper.h>
+#include <leasehold/replica/log_reads.h>
 #include <leasehold/replica/progress_watch.h>
 #include <leasehold/replica/proposals.h>
 #include <leasehold/replica/reads.h>
@@ -38,6 +39,7 @@ class Driver::Impl {
         sender_(context_),
         receiver_(context_),
         keeper_(context_, now, log_bytes_at_start_, applied_at_start_),
+        log_reads_(context_, cache_),
         proposals_(context_),
         reads_(context_),
         group_calls_(context_),
@@ -111,6 +113,7 @@ class Driver::Impl {
   void on(lease::Now now, Read& event);
   void on(lease::Now now, WaitApplied& event) { reads_.wait_applied(now, event); }
   void on(lease::Now, CutLog& event) { keeper_.demanded(event); }
+  void on(lease::Now now, ReadLog& event) { log_reads_.read(now, event); }
   void on(lease::Now now, ChangeMembers& event) { group_calls_.change(now, event); }
   void on(lease::Now now, ChangeSettings& event) { group_calls_.change_settings(now, event); }
   void on(lease::Now now, TransferLeadership& event) {
@@ -160,6 +163,7 @@ class Driver::Impl {
   void route_held(lease::Now now);
   void expire(lease::Now now);
   bool still_waits(const Deadlines::Entry& entry) const;
+  std::optional<raft::Index> holds(lease::Now now) const;
   void fail(Error error);
   void stop();
 
@@ -172,6 +176,7 @@ class Driver::Impl {
   SnapshotSender sender_;
   SnapshotReceiver receiver_;
   LogKeeper keeper_;
+  LogReads log_reads_;
   Proposals proposals_;
   Reads reads_;
   GroupCalls group_calls_;

@@ -32,6 +32,7 @@ Result<void> Limits::validate() const {
            Limit{"snapshot_chunk_bytes", snapshot_chunk_bytes, kPayloadBytesMax},
            Limit{"snapshot_window_bytes", snapshot_window_bytes, kAny},
            Limit{"chunks_storing_max", chunks_storing_max, kAny},
+           Limit{"log_reads_max", log_reads_max, kAny},
        }) {
     if (limit.value > 0 && limit.value <= limit.most) continue;
     return Error{ErrorCode::invalid_argument,

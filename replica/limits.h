@@ -65,6 +65,11 @@ struct Limits {
   std::size_t chunks_storing_max = 16;
   /// Callers that wait for a CutLog. Beyond it one is refused as overloaded.
   std::size_t cuts_waiting_max = 64;
+  /// Readers of the log that wait, and those that have a place in it. Beyond it one is refused as
+  /// overloaded.
+  std::size_t log_reads_max = 64;
+  /// How long the log is kept for a reader behind its last call (LogReadFrom::reader).
+  lease::Duration log_reader_patience = std::chrono::seconds(30);
 
   /// Refuses a limit under which a replica could do nothing, and one under which it would give its
   /// log or a peer more at once than they take. The error names it.

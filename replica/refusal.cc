@@ -11,6 +11,12 @@ void refuse(Event& event, bool overloaded, raft::NodeId leader) {
     if (cut->done) cut->done(Error{ErrorCode::stopped, "the node is stopping"});
     return;
   }
+  if (ReadLog* read = std::get_if<ReadLog>(&event)) {
+    const Error error = overloaded ? Error{ErrorCode::overloaded, "too many readers of the log"}
+                                   : Error{ErrorCode::stopped, "the node is stopping"};
+    if (read->done) read->done(error);
+    return;
+  }
   if (Propose* propose = std::get_if<Propose>(&event)) {
     ProposeResult result;
     result.status = ProposeStatus::dropped;

@@ -51,6 +51,10 @@ class ReplicaSeat final : public node::Group {
     now().drain(options, std::move(done));
   }
   void cut_log(replica::LogCutCompletion done) override { now().cut_log(std::move(done)); }
+  void read_log(const replica::LogReadFrom& from, node::CallOptions options,
+                replica::LogReadCompletion done) override {
+    now().read_log(from, options, std::move(done));
+  }
   void machine_space(bool full) override { now().machine_space(full); }
   const replica::LeaseView& lease_view() const override { return now().lease_view(); }
   const lease::Clock& clock() const override { return now().clock(); }

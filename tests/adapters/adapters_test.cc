@@ -94,6 +94,9 @@ TEST_F(Adapters, AFutureOfEachCall) {
   edit.heartbeat = std::chrono::milliseconds(50);
   EXPECT_EQ(as_future(change_settings(leader, edit, kLong)).get().status,
             replica::GroupCallStatus::done);
+  const auto part = as_future(read_log(any, {}, kLong)).get();
+  ASSERT_TRUE(part.ok());
+  EXPECT_EQ(part.value().commands.at(0).command, Bytes("a"));
   EXPECT_FALSE(as_future(cut_log(leader)).get());  // this machine never makes itself durable
   EXPECT_EQ(as_future(transfer_leadership(leader, raft::kNobody, kLong)).get().status,
             replica::GroupCallStatus::done);

@@ -136,6 +136,7 @@ struct InputOf {
   OldEvent operator()(replica::CutLog& e) const {
     return old::node::CutLog{completion(std::move(e.done))};
   }
+  OldEvent operator()(replica::ReadLog& /*unused*/) const { return std::nullopt; }
   OldEvent operator()(replica::Cancel& e) const {
     return old::node::Cancel{number<old::node::CallGroup>(e.group)};
   }
