@@ -101,6 +101,7 @@ struct LogReadFrom {
   /// from `index` on until its next call, for Limits::log_reader_patience at most behind each call,
   /// and within Limits::log_held_bytes_max. 0: it has none, and the log is cut as ever.
   std::uint64_t reader = 0;
+  bool leaves = false;  ///< its place ends with this call
 };
 struct CommittedCommand {
   raft::LogId id;

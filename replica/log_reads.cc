@@ -60,7 +60,8 @@ void LogReads::read(lease::Now now, ReadLog& event) {
 
 /// Those whose time is over make room.
 bool LogReads::take_place(lease::Now now, const LogReadFrom& from) {
-  if (from.reader == 0) return true;
+  if (from.leaves) places_.erase(from.reader);
+  if (from.reader == 0 || from.leaves) return true;
   if (places_.count(from.reader) == 0 && places_.size() >= context_.options.log_reads_max) {
     std::erase_if(places_, [now](const auto& place) { return place.second.until <= now.promise; });
     if (places_.size() >= context_.options.log_reads_max) return false;

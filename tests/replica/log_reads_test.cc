@@ -187,6 +187,21 @@ TEST_F(LogReadsTest, TheLogKeepsWhatAReaderWithAPlaceHasNotRead) {
   EXPECT_GT(base_of(leads), raft::Index(260)) << "a reader that is gone keeps nothing";
 }
 
+TEST_F(LogReadsTest, AReaderMayLeaveItsPlace) {
+  Rig& leads = leader();
+  Answers answers;
+  LogReadFrom place = from(1, 7);
+  ask(leads, place, answers);
+  write(leads, 100);
+  EXPECT_EQ(base_of(leads), raft::Index(0));
+  place.leaves = true;
+  ask(leads, place, answers, lease::Duration(0));
+  ASSERT_EQ(answers.size(), 2U);
+  EXPECT_EQ(answers[1].error().code, ErrorCode::timed_out);
+  write(leads, 1);
+  EXPECT_GT(base_of(leads), raft::Index(0));
+}
+
 TEST_F(LogReadsTest, NoReaderKeepsMoreThanTheBound) {
   DriverOptions options = small_limits();
   options.log_held_bytes_max = 10'000;
