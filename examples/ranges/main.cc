@@ -93,26 +93,38 @@ std::size_t count(Replica& at, const std::string& first, const std::string& end)
   return at.store->range(first, end, 2 * kOrders).size();
 }
 
-/// What an index, or a cache, in another system does: it has seen every command once, in order.
-std::size_t follow(Replica& at, std::size_t commands) {
-  replica::LogReadFrom from;
-  from.reader = 1;
-  std::size_t seen = 0;
-  while (seen < commands) {
+/// What an index, or a cache, in another system does: it sees every command once, in order.
+class Follower {
+ public:
+  /// From now on it has a place in the log, which keeps what it has not read.
+  explicit Follower(node::Node& at) : at_(at) {
+    from_.reader = 1;
+    read();
+  }
+  std::size_t until(std::size_t commands) {
+    while (seen_ < commands) read();
+    from_.leaves = true;  // or the log would be kept for it for another while
+    at_.read_log(from_, 0s, [](const leasehold::Result<replica::LogPart>&) {});
+    return seen_;
+  }
+
+ private:
+  void read() {
     std::promise<leasehold::Result<replica::LogPart>> answer;
-    at.node->read_log(from, 5s, [&answer](leasehold::Result<replica::LogPart> part) {
+    at_.read_log(from_, 20s, [&answer](leasehold::Result<replica::LogPart> part) {
       answer.set_value(std::move(part));
     });
     const auto part = answer.get_future().get();
     if (!part.ok()) fail(part.error().message);
     if (part.value().cut) fail("the log was cut although the reader has a place in it");
-    seen += part.value().commands.size();
-    from.index = part.value().next;
+    seen_ += part.value().commands.size();
+    from_.index = part.value().next;
   }
-  from.leaves = true;  // or the log would be kept for it for another while
-  at.node->read_log(from, 0s, [](const leasehold::Result<replica::LogPart>&) {});
-  return seen;
-}
+
+  node::Node& at_;
+  replica::LogReadFrom from_;
+  std::size_t seen_ = 0;
+};
 
 }  // namespace
 
@@ -128,8 +140,8 @@ int main(int argc, char** argv) {
   }
 
   write(replicas[0], put("customer/7", "Ada"));
-  // Its place in the log is known before anything is cut.
-  auto index = std::async(std::launch::async, [&] { return follow(replicas[1], 2 + kOrders / 2); });
+  Follower follower(*replicas[1].node);
+  auto index = std::async(std::launch::async, [&] { return follower.until(2 + kOrders / 2); });
   write_orders(replicas[0], 0, kOrders / 2);
   write(replicas[0], remove_range(order(100), order(200)));
   std::printf("an index has followed %zu commands\n", index.get());
