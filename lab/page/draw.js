@@ -240,7 +240,7 @@ LeaseLab.Painter = class {
     const height = Math.max(5, this.lane * 0.11);
     this.eachWindow(node.promises, (window, until) => {
       this.window(window.at, until, y, height, this.colours.promise);
-      this.label(`promised to ${window.peer}`, window.at, until, y, height, this.colours.ink);
+      this.label(`promised to ${this.history.nameOf(window.peer)}`, window.at, until, y, height, this.colours.ink);
     });
   }
 
