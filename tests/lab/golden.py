@@ -29,7 +29,8 @@ SCALE = 0.5
 BLOCK = 4
 # Two blocks differ by more than letters explain.
 STEPS = 24
-# Of the blocks; letters and their edges stay far below it.
+# Of the blocks. Letters of another family change 0.001 of them, and letters of one width 0.005; a lane that is missing
+# changes 0.025.
 DIFFERENT_MAX = 0.006
 
 # Name, stop of the tour or None, theme, width and height of the window.
@@ -49,8 +50,8 @@ WITHOUT = [
     ("tour-1-light", "the promises", "drawPromises", "return;"),
     ("tour-1-dark", "the leases", "drawLease", "return;"),
     ("stale-phone", "a lane", "drawLane", "if (node.id === 2) return;"),
-    ("stale-light", "the roles", "drawRoles", "return;"),
-    ("tour-4-light", "the messages", "drawMessages", "return;"),
+    ("stale-light", "the messages", "drawMessages", "return;"),
+    ("tour-4-light", "the roles", "drawRoles", "return;"),
 ]
 
 
@@ -164,7 +165,7 @@ def compare(studio, rewrite):
             studio.open(title, theme, width, height)
             lacking = difference(pixels_of(studio.shot(".lanes", SCALE, (method, body))), expected)
             print(f"{name} without {what}: {lacking * 100:.2f} %")
-            check(lacking > 2 * DIFFERENT_MAX, f"{name} without {what} looks the same")
+            check(lacking > DIFFERENT_MAX, f"{name} without {what} looks the same")
 
 
 def still(studio, path):

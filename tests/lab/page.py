@@ -389,10 +389,10 @@ def opens_files(page):
         take("d", text)
         check(says in page.words("#words"), page.words("#words"))
     # Two groups on the same beats: a story of the docs, with a lane for each replica.
-    page.open("story=shared-groups&t=1210")
+    page.open("story=shared-groups&t=1150")
     check(page.get("lab.session.recorded && lab.session.history.names.join()") == "1,1b,2,2b,3,3b",
           page.words("#words"))
-    check("Node 2b" in page.words("#gutter") and page.get("lab.now") == 1210, page.words("#gutter"))
+    check("Node 2b" in page.words("#gutter") and page.get("lab.now") == 1150, page.words("#gutter"))
     check(page.get("document.querySelectorAll('#stories option').length") > 25, "stories are missing")
     for name in page.get("Object.keys(lab.stories)"):
         page.browser.evaluate(f"leaseLab.openStory('{name}')")
