@@ -60,7 +60,7 @@ class Translation {
   Result<void> nodes(const Words& words);
   /// "" or why there is no counterpart. Afterwards all may go on: the command was left out.
   std::string take(const Words& words);
-  bool is_look(const std::string& name) const {
+  static bool is_look(const std::string& name) {
     return name == "show" || name == "expect" || name == "mark";
   }
   std::int64_t now() const { return now_; }

@@ -200,7 +200,7 @@ LeaseLab.Painter = class {
       pen.textAlign = "left";
       const x = Math.max(2, this.x(span.at) + 2);
       pen.fillStyle = this.colours.faint;
-      const text = span.term ? `${span.role.replace("_", "-")}, term ${span.term}` : span.role;
+      const text = span.term ? `${span.role.replace("_", "-")}, term ${span.term}` : span.role.replace("_", "-");
       if (width > pen.measureText(text).width + 6) pen.fillText(text, x, y - 3);
     }
   }

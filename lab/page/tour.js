@@ -37,8 +37,8 @@ LeaseLab.tour = [
     title: "t5: the lease", link: "seed=7", t: 450, span: 160, node: 3,
     text: "An acknowledgement completes the quorum (orange), and the lease begins. It counts from t3, when the round was " +
       "sent: follow the bracket back. Why not from now? The leader cannot see t4, when a promise began. It knows only " +
-      "that t4 was behind its send. Counted from there, the lease ends before every promise that it rests on, however " +
-      "long the messages took. Counted from t5, it would end behind them.",
+      "that t4 was after its send. Counted from there, the lease ends before every promise that it rests on, however " +
+      "long the messages took. Counted from t5, it would end after them.",
   },
   {
     title: "Every round moves the edge", link: "seed=7", t: 1500, span: 900, node: 3,

@@ -42,7 +42,7 @@ def read(path):
 def shows_traces(program, tree, folder):
     page = write(os.path.join(folder, "page.html"), f"<html>{PLACE}</script></html>")
     trace = os.path.join(folder, "run.jsonl")
-    ends(0, "seed 1", program, "sim", "--seed", "1", "--until", "2s", "--trace", trace)
+    ends(0, "seeds 1", program, "sim", "--seed", "1", "--until", "2s", "--trace", trace)
     ends(0, r"run\.jsonl\.html shows \d+ records", program, "lab", "--trace", trace, "--page", page)
     written = read(trace + ".html")
     check(read(trace).strip() in written, "the page does not hold the trace")
