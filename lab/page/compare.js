@@ -19,7 +19,7 @@ Object.assign(LeaseLab.App.prototype, {
     this.find("compare").addEventListener("click", () => {
       this.comparing = !this.comparing;
       this.saveAddress();
-      this.startTwin();
+      this.startOther();
       this.show();
     });
     this.find("known").addEventListener("change", (event) => {
@@ -29,54 +29,86 @@ Object.assign(LeaseLab.App.prototype, {
   },
 
   /** The second cluster has a core of its own: the page's calls know one. */
-  startTwin() {
-    if (!this.comparing || this.twin || this.twinStarts) return;
-    this.twinStarts = true;
+  startOther() {
+    if (!this.comparing || this.other || this.otherStarts) return;
+    this.otherStarts = true;
     createLeaseLab().then((core) => {
-      this.twin = new LeaseLab.Session(core);
-      this.twinPainter = new LeaseLab.Painter(this.find("twin-canvas"));
+      this.other = new LeaseLab.Session(core);
+      this.otherPainter = new LeaseLab.Painter(this.find("other-canvas"));
       this.show();
     });
   },
 
-  twinShown() { return Boolean(this.comparing && this.twin && !this.session.recorded); },
+  otherShown() { return Boolean(this.comparing && this.other && !this.session.recorded); },
 
   /** Behind every change and move of the visit. */
-  describeTwin() {
-    const shown = this.twinShown();
+  describeOther() {
+    const shown = this.otherShown();
     const known = this.session.settings.known || 0;
     this.find("compare").setAttribute("aria-pressed", String(Boolean(this.comparing)));
     this.find("known").checked = known === 1;
-    for (const id of ["twin", "own-name", "silence"]) this.find(id).hidden = !shown;
+    for (const id of ["other", "own-name", "silence"]) this.find(id).hidden = !shown;
     if (!shown) return;
     const settings = {...this.session.settings, known: 1 - known};
     const link = this.session.linkOf(settings, this.session.steps);
-    if (this.twinLink !== link) {
-      this.twin.open(link);
-      this.twinLink = link;
+    if (this.otherLink !== link) {
+      this.other.open(link);
+      this.otherLink = link;
     }
-    this.twin.runTo(this.now);
+    this.other.runTo(this.now);
     this.find("own-name").textContent = LeaseLab.knownNames[known];
-    this.find("twin-name").textContent = LeaseLab.knownNames[1 - known];
-    const times = [LeaseLab.silence(this.session.history, this.now), LeaseLab.silence(this.twin.history, this.now)];
+    this.find("other-name").textContent = LeaseLab.knownNames[1 - known];
+    const times = [LeaseLab.silence(this.session.history, this.now), LeaseLab.silence(this.other.history, this.now)];
     const [unknown, told] = (known ? times.reverse() : times).map((time) => Math.round(time));
     this.find("silence").textContent = `Longest time without an answer up to now: ${unknown} ms where the end is not ` +
       `known, ${told} ms where it is.`;
-    this.find("twin-canvas").setAttribute("aria-label", `${LeaseLab.knownNames[1 - known]}: one lane for each node`);
-    this.find("twin-canvas").style.setProperty("--height", this.find("canvas").style.getPropertyValue("--height"));
-    this.find("twin-gutter").replaceChildren(...this.twin.history.nodes.map((node) => {
+    this.find("other-canvas").setAttribute("aria-label", `${LeaseLab.knownNames[1 - known]}: one lane for each node`);
+    this.find("other-canvas").style.setProperty("--height", this.find("canvas").style.getPropertyValue("--height"));
+    this.find("other-gutter").replaceChildren(...this.other.history.nodes.map((node) => {
       const label = document.createElement("span");
       label.className = "node";
-      const {role, term} = this.twin.history.roleAt(node, this.now);
+      const {role, term} = this.other.history.roleAt(node, this.now);
       label.textContent = `Node ${node.id}: ${role.replace("_", "-")}, term ${term}`;
       return label;
     }));
   },
 
-  paintTwin(view) {
-    if (!this.twinShown()) return;
-    this.twinPainter.readColours();
-    this.twinPainter.delay = this.painter.delay;
-    this.twinPainter.draw(this.twin.history, view, this.now, this.selected, this.twin.usable, this.twin.steps);
+  paintOther(view) {
+    if (!this.otherShown()) return;
+    this.otherPainter.readColours();
+    this.otherPainter.delay = this.session.settings.delay;
+    this.otherPainter.draw(this.other.history, view, this.now, this.selected, this.other.usable, this.other.steps);
   },
 });
+
+/** What else an address can name than a visit: a story, and the comparison. */
+LeaseLab.beforeVisits = {
+  open: LeaseLab.App.prototype.openAddress,
+  save: LeaseLab.App.prototype.saveAddress,
+};
+
+LeaseLab.App.prototype.openAddress = function () {
+  this.hideNotes();
+  this.endRecording();
+  const words = decodeURIComponent(location.hash.slice(1)).split("&");
+  const trace = this.embedded();
+  const wrong = trace && this.showRecording(trace);
+  if (trace && !wrong) return;
+  const story = words.find((word) => word.startsWith("story="));
+  if (story) {
+    this.session.open(LeaseLab.defaultLink);
+    return this.openStory(story.slice(6));
+  }
+  this.comparing = words.includes("compare=1");
+  this.startOther();
+  LeaseLab.beforeVisits.open.call(this);
+  if (wrong) this.say(`The trace in this page cannot be shown: ${wrong}.`, true);
+};
+
+LeaseLab.App.prototype.saveAddress = function () {
+  if (this.session.recorded) return;
+  LeaseLab.beforeVisits.save.call(this);
+  if (!this.comparing || location.hash.includes("&compare=1")) return;
+  this.saved = location.hash.replace(/&t=|$/, "&compare=1$&");
+  location.replace(this.saved);
+};

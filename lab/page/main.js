@@ -29,25 +29,16 @@ LeaseLab.App = class {
     this.panel = new LeaseLab.SettingsPanel(this.find("settings"), (settings) => this.change(settings));
     this.buildLegend();
     this.listen();
-    if (!this.openEmbedded()) this.openAddress();
+    this.openAddress();
   }
 
   // ---- The address ----
 
   openAddress() {
-    this.hideNotes();
-    this.endRecording();
     const text = decodeURIComponent(location.hash.slice(1));
     const words = text.split("&").filter((word) => word);
     const own = words.find((word) => /^t=\d+(\.\d+)?$/.test(word));
-    const story = words.find((word) => word.startsWith("story="));
-    if (story) {
-      this.session.open(LeaseLab.defaultLink);
-      return this.openStory(story.slice(6));
-    }
-    this.comparing = words.includes("compare=1");
-    this.startTwin();
-    const link = words.filter((word) => word !== own && word !== "compare=1").join("&") || LeaseLab.defaultLink;
+    const link = words.filter((word) => word !== own).join("&") || LeaseLab.defaultLink;
     let wrong = this.session.open(link);
     if (wrong) this.session.open(LeaseLab.defaultLink);
     this.now = Math.min(own ? Number(own.slice(2)) : wrong || !words.length ? 1500 : 0,
@@ -62,8 +53,7 @@ LeaseLab.App = class {
   }
 
   saveAddress() {
-    if (this.session.recorded) return;
-    const text = `#${this.session.link()}${this.comparing ? "&compare=1" : ""}&t=${Math.ceil(this.now)}`;
+    const text = `#${this.session.link()}&t=${Math.ceil(this.now)}`;
     if (location.hash === text) return;
     this.saved = text;
     try {
@@ -194,10 +184,10 @@ LeaseLab.App = class {
 
   paint() {
     const view = {from: this.now - 0.58 * this.span, to: this.now + 0.42 * this.span};
+    this.paintOther(view);
     this.painter.delay = this.session.settings.delay;
     this.painter.draw(this.session.history, view, this.now, this.selected, this.session.usable,
       this.session.steps);
-    this.paintTwin(view);
   }
 
   describe() {
@@ -214,7 +204,7 @@ LeaseLab.App = class {
     this.find("undo").disabled = this.session.steps.length === 0;
     history.nodes.forEach((node, place) => this.describeNode(node, place));
     this.describeEvents();
-    this.describeTwin();
+    this.describeOther();
     const alarm = this.find("alarm");
     const found = history.findings.filter((one) => one.at <= this.now);
     alarm.hidden = found.length === 0;

@@ -218,15 +218,11 @@ Object.assign(LeaseLab.App.prototype, {
     this.openAddress();
   },
 
-  /** The recording that `leasehold lab --trace` has put into this page. False: there is none. */
-  openEmbedded() {
-    const text = this.find("recording").textContent;
-    if (!text.trim()) return false;
-    const wrong = this.showRecording(text);
-    if (wrong) {
-      this.openAddress();
-      this.say(`The trace in this page cannot be shown: ${wrong}.`, true);
-    }
-    return true;
+  /** The recording that `leasehold lab --trace` has put into this page; "": there is none, any more. */
+  embedded() {
+    const element = this.find("recording");
+    const text = element.textContent.trim();
+    element.textContent = "";
+    return text;
   },
 });
