@@ -10,7 +10,6 @@
 namespace leasehold::lab {
 namespace {
 
-using story::Kind;
 using story::Record;
 
 /// Stands once in the page; what is recorded comes between its two tags.

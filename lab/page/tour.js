@@ -43,7 +43,8 @@ LeaseLab.tour = [
   {
     title: "Every round moves the edge", link: "seed=7", t: 1500, span: 900, node: 3,
     text: "Every R = 100 ms a round begins. Each time, the acknowledgement that completes the quorum moves the edge " +
-      "of the lease to U behind the send of its round: U = D·(1−ρ)/(1+ρ) − σ. Press → to go from edge to edge.",
+      "of the lease to U behind the send of its round: U = D·(1−ρ)/(1+ρ) − σ. That is what is left of D if the holder's " +
+      "clock is as slow and a voter's as fast as ρ allows, less a margin σ. Press → to go from edge to edge.",
   },
   {
     title: "What a read costs", t: 1580, span: 220, node: 3,

@@ -14,7 +14,6 @@
 namespace leasehold::lab {
 namespace {
 
-using story::Kind;
 using story::Record;
 using testing::HasSubstr;
 using testing::Not;

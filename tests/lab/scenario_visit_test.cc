@@ -2,6 +2,7 @@
 #include <leasehold/lab/lab.h>
 #include <leasehold/lab/rehearsal.h>
 #include <leasehold/lab/scenario_visit.h>
+#include <leasehold/tests/story/random_command.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -115,19 +116,38 @@ TEST(ScenarioVisit, AGroupThatTheLabHasNotIsRefusedWithItsLine) {
   EXPECT_THAT(refusal("> run 1s\n"), HasSubstr("the first command is `nodes N`"));
 }
 
-TEST(ScenarioVisit, EveryScenarioOfTheStoryRoomIsReadAndNoneIsTakenForAnother) {
-  // Its commands in any order.
+TEST(ScenarioVisit, CommandsInAnyOrderGiveAVisit) {
   const std::vector<std::string> commands = {"> run 70s\n",      "> pause 1\n",     "> resume 1\n",
                                              "> disk 1 stall\n", "> disk 1 sync\n", "> crash 1\n",
                                              "> restart 1\n",    "> heal\n",        "> isolate 2\n",
                                              "> cut 1-2\n",      "> propose 1 x\n"};
-  for (std::size_t i = 0; i < commands.size(); ++i) {
-    for (std::size_t j = 0; j < commands.size(); ++j) {
-      const AskedVisit visit =
-          asked("> nodes 3\n" + commands[i] + commands[j] + commands[0] + commands[i]);
+  for (const std::string& first : commands) {
+    for (const std::string& second : commands) {
+      const AskedVisit visit = asked("> nodes 3\n" + first + second + commands[0] + first);
       EXPECT_EQ(parse_visit(visit_text(visit.visit)).value(), visit.visit);
     }
   }
+}
+
+TEST(ScenarioVisit, RandomScenariosGiveAVisitOrAReasonForEachLine) {
+  std::size_t visits = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    Random random(seed);
+    story::Cast cast;
+    cast.lies = true;
+    std::string text = "> " + (seed % 4 == 0 ? story::random_group(random) : "nodes 3") + "\n";
+    for (int i = 0; i < 40; ++i) text += "> " + story::random_command(random, cast) + "\n";
+    const story::ScenarioFile file = file_of(text);
+    const Result<AskedVisit> visit = visit_of_scenario(file);
+    if (!visit) {
+      EXPECT_THAT(visit.error().message, HasSubstr("line 5 `nodes")) << text;
+      continue;
+    }
+    ++visits;
+    EXPECT_EQ(parse_visit(visit_text(visit.value().visit)).value(), visit.value().visit);
+    for (const std::string& one : visit.value().without) EXPECT_THAT(one, HasSubstr("line "));
+  }
+  EXPECT_GT(visits, 300U);
 }
 
 TEST(ScenarioVisit, AVisitIsWrittenAsAScenarioThatRunsAsItSays) {
