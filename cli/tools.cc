@@ -2,6 +2,7 @@
 #include <leasehold/cli/bench_command.h>
 #include <leasehold/cli/tools.h>
 #include <leasehold/explore/explore_command.h>
+#include <leasehold/lab/lab_command.h>
 #include <leasehold/sim/sim_command.h>
 #include <leasehold/story/scenario_command.h>
 #include <leasehold/story/telling.h>
@@ -24,6 +25,8 @@ void add_tools(Parser& parser) {
        std::string(story::kScenarioUsage) + story::kTellingUsage, story::run_scenario_command},
       {"timeline", "Draw a scenario or a trace as an SVG", story::kTimelineUsage,
        story::run_timeline_command},
+      {"lab", "Find the lease lab, a page for browsers, or show a trace in it", lab::kLabUsage,
+       lab::run_lab_command},
   };
   for (const Tool& tool : tools) parser.add(tool);
 }

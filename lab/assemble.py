@@ -7,13 +7,15 @@ CORE.js is what emscripten made: the WebAssembly is inside it. The other parts s
 program: index.html names each where it belongs, by `<!-- include NAME -->`.
 """
 
+import json
 import os
 import re
 import sys
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "page")
+STORIES = os.path.join(os.path.dirname(PAGE), os.pardir, "docs", "scenarios")
 # A page that grows past it is slow to open from a slow disk, and slow to send.
-BYTES_MAX = 3_000_000
+BYTES_MAX = 4_000_000
 INCLUDE = re.compile(r"<!-- include (\S+) -->")
 
 
@@ -22,7 +24,16 @@ def read(path):
         return file.read()
 
 
+def stories():
+    """The scenario files of the docs, as JSON that stands in an element."""
+    names = sorted(name for name in os.listdir(STORIES) if name.endswith(".scenario"))
+    texts = {name.rsplit(".", 1)[0]: read(os.path.join(STORIES, name)) for name in names}
+    return json.dumps(texts, ensure_ascii=False).replace("<", "\\u003c")
+
+
 def part(name, core):
+    if name == "stories":
+        return stories()
     text = read(core if name == "core" else os.path.join(PAGE, name))
     # It would end the element that the text stands in.
     if "</script" in text or "</style" in text:

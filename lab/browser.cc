@@ -1,6 +1,8 @@
 // What the page calls: one lab at a time, in text and numbers.
 #include <leasehold/lab/lab.h>
 #include <leasehold/lab/rehearsal.h>
+#include <leasehold/lab/scenario_visit.h>
+#include <leasehold/story/scenario.h>
 #include <leasehold/story/trace_file.h>
 
 #include <emscripten/emscripten.h>
@@ -10,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -27,6 +30,13 @@ const char* say(std::string text) {
   static std::string said;
   said = std::move(text);
   return said.c_str();
+}
+
+/// A line each.
+std::string listed(const char* mark, const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += mark + line + "\n";
+  return text;
 }
 
 }  // namespace
@@ -82,6 +92,40 @@ EMSCRIPTEN_KEEPALIVE double lab_usable() {
   if (!lab()) return 0;
   const auto& timing = lab()->visit().timing;
   return static_cast<double>(timing.usable(timing.lease).count());
+}
+
+/// A scenario file as a visit, in lines: "=" and its link, "!" and each command without a
+/// counterpart, "?" and each look that was left out; or only "!" and why it is no scenario.
+EMSCRIPTEN_KEEPALIVE const char* lab_from_scenario(const char* text) {
+  const auto file = leasehold::story::parse_scenario("the file", text);
+  if (!file) return say("!" + file.error().message + "\n");
+  const auto asked = leasehold::lab::visit_of_scenario(file.value());
+  if (!asked) return say("!" + asked.error().message + "\n");
+  const auto& visit = asked.value();
+  const auto end = visit.until / milliseconds(1);
+  return say(fmt::format("={}&t={}\n", leasehold::lab::visit_text(visit.visit), end) +
+             listed("!", visit.without) + listed("?", visit.left_out));
+}
+
+/// A scenario file as it runs on its own cores: a trace, or "!" and why it does not run.
+EMSCRIPTEN_KEEPALIVE const char* lab_play_scenario(const char* text) {
+  const auto file = leasehold::story::parse_scenario("the file", text);
+  if (!file) return say("!" + file.error().message);
+  std::string lines;
+  const auto outcome = leasehold::story::run_scenario(
+      file.value(), [&lines](const leasehold::story::Record& record) {
+        lines += leasehold::story::encode_record(record) + "\n";
+      });
+  return say(outcome.failed ? "!" + outcome.problems.back() : std::move(lines));
+}
+
+/// The visit up to this time as a scenario file, or "!" and why it cannot be one.
+EMSCRIPTEN_KEEPALIVE const char* lab_to_scenario(const char* link, double end_ms) {
+  const auto visit = leasehold::lab::parse_visit(link);
+  if (!visit) return say("!" + visit.error().message);
+  const auto text = leasehold::lab::scenario_of_visit(
+      visit.value(), milliseconds(static_cast<std::int64_t>(end_ms)));
+  return say(text ? text.value() : "!" + text.error().message);
 }
 
 EMSCRIPTEN_KEEPALIVE const char* lab_rehearse(double seed) {

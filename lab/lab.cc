@@ -75,7 +75,10 @@ Lab::Lab(const Visit& visit)
   });
   clients_ = std::make_unique<Clients>(world_, all, oracles_.ledger(), world_.options.record);
   for (sim::SimNode* node : all) {
-    node->set_on_death([this, node](bool) { clients_->node_died(*node); });
+    node->set_on_death([this, node](bool machine) {
+      clients_->node_died(*node);
+      if (visit_.known_deaths != 0 && !machine) tell_end(*node);
+    });
     node->set_rates(0, 0);
     node->start();
   }
@@ -236,6 +239,24 @@ bool Lab::transfer(sim::SimNode& node, raft::NodeId to) {
   event.done = [](const replica::TransferResult&) {};
   node.post(std::move(event));
   return true;
+}
+
+/// The ended process is dead by now, whatever of it is still under way.
+void Lab::tell_end(const sim::SimNode& ended) {
+  for (const std::unique_ptr<sim::SimNode>& other : nodes_) {
+    if (other->id() == ended.id() || network_.blocked(ended.id(), other->id())) continue;
+    world_.queue.after(visit_.delay, [this, peer = ended.peer(), to = other.get()] {
+      if (!to->up()) return;
+      story::Record record;
+      record.at = now();
+      record.kind = story::Kind::notice;
+      record.node = to->id();
+      record.peer = peer.id;
+      record.number = peer.process.incarnation.value();
+      records_.push_back(std::move(record));
+      to->post(replica::PeerEnded{peer});
+    });
+  }
 }
 
 /// What is under way on a link that is cut is lost.

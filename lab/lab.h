@@ -62,6 +62,7 @@ class Lab {
   void leap(sim::SimNode& node, std::int64_t length_ms);
   void lose_power(sim::SimNode& node);
   bool transfer(sim::SimNode& node, raft::NodeId to);
+  void tell_end(const sim::SimNode& ended);
   bool set_link(raft::NodeId from, raft::NodeId to, bool whole);
   bool set_links(raft::NodeId node, bool whole);
   sim::SimNode& at(raft::NodeId id) { return *nodes_[id.value() - 1]; }

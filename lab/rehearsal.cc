@@ -74,6 +74,7 @@ Visit draw_visit(std::uint64_t seed) {
     LEASEHOLD_ASSERT(read.ok());
     visit.steps.push_back(read.value());
   }
+  visit.known_deaths = static_cast<std::int64_t>(random.below(2));
   return visit;
 }
 

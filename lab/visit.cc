@@ -144,7 +144,8 @@ std::vector<Named> names_of(Visit& visit) {
           {"election", 1, kTimingMaxMs, &timing.election_timeout},
           {"delay", 1, 1'000, &visit.delay},
           {"reads", 0, kPeriodMaxMs, &visit.reads},
-          {"writes", 0, kPeriodMaxMs, &visit.writes}};
+          {"writes", 0, kPeriodMaxMs, &visit.writes},
+          {"known", 0, 1, nullptr, &visit.known_deaths}};
 }
 
 Result<void> read_steps(std::string_view text, Visit& visit) {

@@ -64,6 +64,9 @@ struct Visit {
   /// Between two reads at each leader, and between two writes. 0: none.
   Duration reads = std::chrono::milliseconds(50);
   Duration writes = std::chrono::milliseconds(400);
+  /// 1: where a process dies and its machine lives, the other nodes that it reaches learn of its
+  /// end, as from a deputy (lease/README.md, rules 37 to 40), after a message's way.
+  std::int64_t known_deaths = 0;
   std::vector<Step> steps;  ///< by time; at one instant in the order in which they were added
   friend bool operator==(const Visit&, const Visit&) = default;
 };

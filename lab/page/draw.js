@@ -200,7 +200,7 @@ LeaseLab.Painter = class {
       pen.textAlign = "left";
       const x = Math.max(2, this.x(span.at) + 2);
       pen.fillStyle = this.colours.faint;
-      const text = span.term ? `${span.role.replace("_", "-")}, term ${span.term}` : span.role;
+      const text = span.term ? `${span.role.replace("_", "-")}, term ${span.term}` : span.role.replace("_", "-");
       if (width > pen.measureText(text).width + 6) pen.fillText(text, x, y - 3);
     }
   }
@@ -240,7 +240,7 @@ LeaseLab.Painter = class {
     const height = Math.max(5, this.lane * 0.11);
     this.eachWindow(node.promises, (window, until) => {
       this.window(window.at, until, y, height, this.colours.promise);
-      this.label(`promised to ${window.peer}`, window.at, until, y, height, this.colours.ink);
+      this.label(`promised to ${this.history.nameOf(window.peer)}`, window.at, until, y, height, this.colours.ink);
     });
   }
 

@@ -15,7 +15,7 @@ Object.assign(LeaseLab.Painter.prototype, {
   drawMessages() {
     const messages = this.history.messages;
     // No message of the lab is under way for longer.
-    const first = LeaseLab.lastAt(messages, this.view.from - 1500) + 1;
+    const first = LeaseLab.lastAt(messages, this.view.from - Math.max(1500, this.history.longestWay || 0)) + 1;
     const last = Math.min(this.now, this.view.to);
     for (let i = first; i < messages.length && messages[i].at <= last; ++i) {
       if (messages[i].end >= this.view.from) this.drawMessage(messages[i]);
@@ -112,8 +112,9 @@ Object.assign(LeaseLab.Painter.prototype, {
 
   tieText(edge, began, until, below) {
     const pen = this.pen;
-    const text = `U = ${Math.round(this.usable)} ms of its own clock, from the send of round ${edge.round}`;
-    const short = `U = ${Math.round(this.usable)} ms`;
+    const usable = this.usable || edge.until - edge.began;  // of a recording only the edges are known
+    const text = `U = ${Math.round(usable)} ms of its own clock, from the send of round ${edge.round}`;
+    const short = `U = ${Math.round(usable)} ms`;
     const left = Math.max(began, 0, this.x(this.now) + 2);
     const room = Math.min(until, this.width) - left;
     const shown = room > pen.measureText(text).width + 8 ? text : short;
@@ -223,7 +224,7 @@ Object.assign(LeaseLab.Painter.prototype, {
       if (Math.abs(y - row - 4) > 10) continue;
       const near = node.operations.filter((one) =>
         Math.abs(Math.min(one.end, this.now) - t) < reach && one.at <= this.now);
-      if (near.length) return LeaseLab.operationText(node, near[near.length - 1], this.now);
+      if (near.length) return LeaseLab.operationText(this.history.nameOf(node.id), near[near.length - 1], this.now);
     }
     return this.messageAt(x, y);
   },
@@ -249,16 +250,17 @@ Object.assign(LeaseLab.Painter.prototype, {
     if (!best) return "";
     const what = best.what.replace(/_/g, " ");
     const took = best.end <= this.now ? `, ${(best.end - best.at).toFixed(1)} ms` : ", under way";
-    return `${what} ${best.from} → ${best.to}${best.lost ? ", lost" : took}: ${best.text}`;
+    const name = (id) => this.history.nameOf(id);
+    return `${what} ${name(best.from)} → ${name(best.to)}${best.lost ? ", lost" : took}: ${best.text}`;
   },
 });
 
 /** "node 1: a read by the lease: x = 3 (0.2 ms)". */
-LeaseLab.operationText = function (node, operation, now) {
+LeaseLab.operationText = function (name, operation, now) {
   const basis = LeaseLab.bases[operation.kind === "write" ? "write" : operation.basis];
   const what = operation.kind === "write" ? "a write" : `a read ${basis ? basis.name : ""}`;
-  if (operation.end > now) return `node ${node.id}: ${what.trim()}, not answered yet`;
+  if (operation.end > now) return `node ${name}: ${what.trim()}, not answered yet`;
   const time = (operation.end - operation.at).toFixed(1);
   const failed = operation.failure ? ` (${operation.failure})` : "";
-  return `node ${node.id}: ${what.trim()}: ${operation.text || "no answer"}${failed}, ${time} ms`;
+  return `node ${name}: ${what.trim()}: ${operation.text || "no answer"}${failed}, ${time} ms`;
 };

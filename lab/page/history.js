@@ -38,8 +38,11 @@ LeaseLab.History = class {
     const at = record.at / 1e6;
     const node = record.node ? this.nodes[record.node - 1] : null;
     const take = this["on_" + record.kind];
-    if (take) take.call(this, record, at, node);
+    if (take && (node || record.kind === "mark")) take.call(this, record, at, node);
   }
+
+  /** Of a lane: in a recording they are not numbered from 1. */
+  nameOf(id) { return this.names ? this.names[id - 1] : id; }
 
   tell(at, node, text, weight) {
     this.told.push({at, node: node ? node.id : 0, text, weight: weight || 1});
@@ -67,6 +70,10 @@ LeaseLab.History = class {
     this.tell(at, node, "dies", 3);
   }
 
+  on_notice(record, at, node) {
+    this.tell(at, node, `learns that a process of node ${this.nameOf(record.peer)} has ended`, 2);
+  }
+
   on_role(record, at, node) {
     this.role(node, at, record.what, record.term);
     if (record.what === "leader") this.tell(at, node, `leads term ${record.term}`, 3);
@@ -81,11 +88,11 @@ LeaseLab.History = class {
 
   on_vote(record, at, node) {
     const what = record.what === "vote" ? "votes for" : "would vote for";
-    this.tell(at, node, `${what} node ${record.peer}`, 1);
+    this.tell(at, node, `${what} node ${this.nameOf(record.peer)}`, 1);
   }
 
   on_refusal(record, at, node) {
-    this.tell(at, node, `refuses node ${record.peer} its vote: ${record.why.replace(/_/g, " ")}`, 2);
+    this.tell(at, node, `refuses node ${this.nameOf(record.peer)} its vote: ${record.why.replace(/_/g, " ")}`, 2);
   }
 
   on_pause(record, at, node) { this.stop(node, at, "paused", record); }
@@ -106,7 +113,7 @@ LeaseLab.History = class {
   }
 
   on_transfer(record, at, node) {
-    this.tell(at, node, `transfer to node ${record.peer}: ${record.what} ${record.why || ""}`, 2);
+    this.tell(at, node, `transfer to node ${this.nameOf(record.peer)}: ${record.what} ${record.why || ""}`, 2);
   }
 
   // ---- Clocks ----
@@ -155,7 +162,7 @@ LeaseLab.History = class {
     node.promises.push({
       at, peer: record.peer, term: record.term, closed: Infinity, edges: [edge],
     });
-    this.tell(at, node, `promises node ${record.peer} to elect nobody else`, 2);
+    this.tell(at, node, `promises node ${this.nameOf(record.peer)} to elect nobody else`, 2);
   }
 
   on_unpromised(record, at, node) {
@@ -211,7 +218,7 @@ LeaseLab.History = class {
 
   on_cut(record, at) {
     this.cuts.push({at, end: Infinity, from: record.node, to: record.peer});
-    this.tell(at, this.nodes[record.node - 1], `nothing of it reaches node ${record.peer}`, 1);
+    this.tell(at, this.nodes[record.node - 1], `nothing of it reaches node ${this.nameOf(record.peer)}`, 1);
   }
 
   on_join(record, at) {
@@ -219,7 +226,7 @@ LeaseLab.History = class {
       const same = cut.from === record.node && cut.to === record.peer;
       if (same && cut.end === Infinity) cut.end = at;
     }
-    this.tell(at, this.nodes[record.node - 1], `reaches node ${record.peer} again`, 1);
+    this.tell(at, this.nodes[record.node - 1], `reaches node ${this.nameOf(record.peer)} again`, 1);
   }
 
   isCut(from, to, t) {

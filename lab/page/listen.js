@@ -13,7 +13,11 @@ Object.assign(LeaseLab.App.prototype, {
     press("wider", () => this.zoom(1 / 0.6));
     press("undo", () => this.undo());
     press("link", () => this.copyLink());
+    press("leave", () => this.leaveRecording());
     this.listenToTour();
+    this.listenToFiles();
+    this.listenToStories();
+    this.listenToCompare();
     press("theme", () => this.changeTheme());
     this.find("scrub").addEventListener("input", (event) => {
       this.stop();

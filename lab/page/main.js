@@ -13,6 +13,11 @@ LeaseLab.keyHelp = [["space", "play or stop"], ["← →", "one event back or on
 LeaseLab.App = class {
   constructor(core) {
     this.session = new LeaseLab.Session(core);
+    this.files = {
+      fromScenario: core.cwrap("lab_from_scenario", "string", ["string"]),
+      playScenario: core.cwrap("lab_play_scenario", "string", ["string"]),
+      toScenario: core.cwrap("lab_to_scenario", "string", ["string", "number"]),
+    };
     this.find = (id) => document.getElementById(id);
     this.now = 0;
     this.span = window.innerWidth < 640 ? 700 : 1500;
@@ -106,6 +111,7 @@ LeaseLab.App = class {
   // ---- Steps of the visitor ----
 
   act(words) {
+    if (this.session.recorded) return this.say(LeaseLab.readOnly, true);
     const wrong = this.session.act(this.now, words);
     this.now = Math.max(this.now, this.session.reach);
     this.saveAddress();
@@ -141,6 +147,8 @@ LeaseLab.App = class {
 
   // ---- What is shown ----
 
+  nameOf(id) { return this.session.history.nameOf(id); }
+
   changedNodes() {
     const count = this.session.settings.nodes;
     this.selected = Math.min(this.selected, count);
@@ -153,7 +161,7 @@ LeaseLab.App = class {
       button.addEventListener("click", () => this.select(id));
       gutter.append(button);
     }
-    const lane = {3: 136, 5: 104, 7: 88}[count];
+    const lane = count <= 3 ? 136 : count <= 5 ? 104 : count <= 7 ? 88 : 72;
     this.find("canvas").style.setProperty("--height", 24 + lane * count + "px");
     gutter.style.height = 24 + lane * count + "px";
   }
@@ -176,6 +184,7 @@ LeaseLab.App = class {
 
   paint() {
     const view = {from: this.now - 0.58 * this.span, to: this.now + 0.42 * this.span};
+    this.paintOther(view);
     this.painter.delay = this.session.settings.delay;
     this.painter.draw(this.session.history, view, this.now, this.selected, this.session.usable,
       this.session.steps);
@@ -185,14 +194,17 @@ LeaseLab.App = class {
     const history = this.session.history;
     this.find("clock").textContent = `${this.now.toFixed(1)} ms`;
     const scrub = this.find("scrub");
-    scrub.max = Math.max(5000, Math.ceil(this.session.reach / 1000) * 1000);
+    scrub.max = this.session.recorded ? this.session.longest : Math.max(5000, Math.ceil(this.session.reach / 1000) * 1000);
     scrub.value = this.now;
-    this.hands.select(this.selected, history.nodes.length);
-    this.find("hands-node").textContent = `node ${this.selected}`;
-    this.hands.show(history, this.now);
+    if (!this.session.recorded) {
+      this.hands.select(this.selected, history.nodes.length);
+      this.find("hands-node").textContent = `node ${this.selected}`;
+      this.hands.show(history, this.now);
+    }
     this.find("undo").disabled = this.session.steps.length === 0;
     history.nodes.forEach((node, place) => this.describeNode(node, place));
     this.describeEvents();
+    this.describeOther();
     const alarm = this.find("alarm");
     const found = history.findings.filter((one) => one.at <= this.now);
     alarm.hidden = found.length === 0;
@@ -217,11 +229,11 @@ LeaseLab.App = class {
     const button = this.find("gutter").children[place];
     const narrow = window.innerWidth < 640;
     const left = lease ? `lease ${Math.round(lease.edge.until - this.now)} ms` :
-      promise ? `${narrow ? "" : "promised "}to ${promise.window.peer}: ` +
+      promise ? `${narrow ? "" : "promised "}to ${this.nameOf(promise.window.peer)}: ` +
         `${Math.round(promise.edge.until - this.now)} ms` :
         {down: "no process", leader: "no lease"}[role.role] || (narrow ? "free" : "bound to nobody");
     const clock = `clock ${ahead >= 0 ? "+" : "−"}${Math.abs(ahead).toFixed(1)} ms`;
-    const html = `<span><b>${narrow ? "" : "Node "}${node.id}</b> ` +
+    const html = `<span><b>${narrow ? "" : "Node "}${this.nameOf(node.id)}</b> ` +
       `<span class="chip ${role.role}">${stop ? stop.what : role.role.replace("_", "-")}</span> ` +
       `<small class="term">term ${role.term}</small></span><small>${left}</small>` +
       `<small class="${Math.abs(ahead) > 1 ? "wrong" : ""}">${clock}</small>`;
@@ -244,7 +256,7 @@ LeaseLab.App = class {
       const time = document.createElement("time");
       time.textContent = `${one.at.toFixed(1)} ms`;
       const text = document.createElement("span");
-      text.textContent = (one.node ? `node ${one.node} ` : "") + one.text;
+      text.textContent = (one.node ? `node ${this.nameOf(one.node)} ` : "") + one.text;
       item.append(time, text);
       items.push(item);
     }
@@ -262,8 +274,8 @@ LeaseLab.App = class {
     const told = this.session.history.told;
     const last = told[LeaseLab.lastAt(told, this.now)];
     const leader = this.session.history.leaderAt(this.now);
-    const news = last ? `${last.node ? `Node ${last.node} ` : ""}${last.text}. ` : "";
-    const who = leader ? `Node ${leader.id} leads.` : "Nobody leads.";
+    const news = last ? `${last.node ? `Node ${this.nameOf(last.node)} ` : ""}${last.text}. ` : "";
+    const who = leader ? `Node ${this.nameOf(leader.id)} leads.` : "Nobody leads.";
     this.say(`${this.now.toFixed(0)} milliseconds. ${news}${who}`);
   }
 
@@ -271,7 +283,7 @@ LeaseLab.App = class {
     const told = this.session.history.told;
     const place = LeaseLab.lastAt(told, this.now);
     for (let i = this.newest; i <= place; ++i) {
-      if (told[i].weight === 3) this.say(`${told[i].node ? `Node ${told[i].node} ` : ""}${told[i].text}`);
+      if (told[i].weight === 3) this.say(`${told[i].node ? `Node ${this.nameOf(told[i].node)} ` : ""}${told[i].text}`);
     }
     this.newest = Math.max(this.newest, place + 1);
   }
@@ -279,8 +291,8 @@ LeaseLab.App = class {
   announceNode(node) {
     const {role, lease, promise, ahead} = this.factsOf(node);
     const held = lease ? `its lease lasts ${Math.round(lease.edge.until - this.now)} milliseconds` :
-      promise ? `promised to node ${promise.window.peer}` : "bound to nobody";
-    this.say(`Node ${node.id}: ${role.role.replace("_", "-")}, term ${role.term}, ${held}, ` +
+      promise ? `promised to node ${this.nameOf(promise.window.peer)}` : "bound to nobody";
+    this.say(`Node ${this.nameOf(node.id)}: ${role.role.replace("_", "-")}, term ${role.term}, ${held}, ` +
       `its clock is ${ahead.toFixed(1)} milliseconds off.`);
   }
 };

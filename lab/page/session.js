@@ -21,7 +21,8 @@ LeaseLab.Session = class {
 
   /** Begins a visit. Returns what is wrong with the link; "" if nothing is. */
   open(link) {
-    const wrong = this.calls.open(link);
+    const visit = link.split("&").filter((word) => word !== "compare=1").join("&");
+    const wrong = this.calls.open(visit);
     if (wrong) return wrong;
     this.settings = {};
     this.steps = [];

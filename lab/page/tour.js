@@ -1,4 +1,4 @@
-// Twelve visits, from a lock that nobody can take back to a read that is wrong. Each is a link, an
+// Thirteen visits, from a lock that nobody can take back to a read that is wrong. Each is a link, an
 // instant, and what there is to see. tests/lab/page.py looks whether it can be seen.
 "use strict";
 
@@ -19,7 +19,9 @@ LeaseLab.tour = [
   },
   {
     title: "t1 and t2: votes promise nothing", link: "seed=7", t: 405, span: 160, node: 1,
-    text: "Both others vote for node 3. No teal begins: a candidate is not a leader, and a vote binds for no time.",
+    text: "Both others vote for node 3. No teal begins. A vote says: in this term I elect nobody else. It says nothing of " +
+      "the next term, in which the same voter may vote for another node a millisecond later. So votes make a leader, " +
+      "and do not let it read alone. A promise (teal, later) says: for a time I elect nobody else, in any term.",
   },
   {
     title: "t3: the leader sends", link: "seed=7", t: 416, span: 160, node: 3,
@@ -33,14 +35,16 @@ LeaseLab.tour = [
   },
   {
     title: "t5: the lease", link: "seed=7", t: 450, span: 160, node: 3,
-    text: "An acknowledgement completes the quorum (orange), and the lease begins. But it counts from t3, when the " +
-      "round was sent: follow the bracket back. So it ends before every promise that it rests on, which count " +
-      "from t4. A count from t5 would not.",
+    text: "An acknowledgement completes the quorum (orange), and the lease begins. It counts from t3, when the round was " +
+      "sent: follow the bracket back. Why not from now? The leader cannot see t4, when a promise began. It knows only " +
+      "that t4 was after its send. Counted from there, the lease ends before every promise that it rests on, however " +
+      "long the messages took. Counted from t5, it would end after them.",
   },
   {
     title: "Every round moves the edge", link: "seed=7", t: 1500, span: 900, node: 3,
     text: "Every R = 100 ms a round begins. Each time, the acknowledgement that completes the quorum moves the edge " +
-      "of the lease to U behind the send of its round: U = D·(1−ρ)/(1+ρ) − σ. Press → to go from edge to edge.",
+      "of the lease to U behind the send of its round: U = D·(1−ρ)/(1+ρ) − σ. That is what is left of D if the holder's " +
+      "clock is as slow and a voter's as fast as ρ allows, less a margin σ. Press → to go from edge to edge.",
   },
   {
     title: "What a read costs", t: 1580, span: 220, node: 3,
@@ -54,6 +58,13 @@ LeaseLab.tour = [
     text: "Node 3 dies at 1500 ms. The others keep their promises, so nobody is elected before they end, and " +
       "nobody answers. That gap is what D costs. Make D smaller, and watch the gap shrink and the second " +
       "inequality come closer.",
+  },
+  {
+    title: "A death that is known", link: "seed=7&known=1&steps=1500.kill.3", t: 2200, span: 2600, node: 1,
+    text: "The same death. But here a small process beside each node, its deputy, tells the others that the process " +
+      "has ended: a process that is dead cannot use its lease. So the promises to it end at once, and an election " +
+      "need not wait for D. Press Compare to see both below each other. No deputy outlives its machine: when the " +
+      "power fails, only waiting is safe.",
   },
   {
     title: "Clocks that drift, within ρ", t: 2325, span: 360, node: 3,

@@ -236,5 +236,38 @@ TEST(Lab, ADurablePointFollowsEachWrite) {
   EXPECT_GE(durable, 18U);
 }
 
+/// Of the leader, when the process of node 3 dies, until another one leads.
+Duration time_without_leader(const std::string& link) {
+  Lab lab(visit_of(link));
+  Duration led{0};
+  for (const Record& record : of_kind(records_of(lab, milliseconds(6000)), Kind::role)) {
+    if (record.what == "leader") led = record.at;
+  }
+  EXPECT_EQ(lab.violation(), "");
+  return led - milliseconds(1500);
+}
+
+TEST(Lab, AKnownEndEndsThePromisesAndAnUnknownOneDoesNot) {
+  const Duration known = time_without_leader("seed=7&known=1&steps=1500.kill.3");
+  const Duration unknown = time_without_leader("seed=7&steps=1500.kill.3");
+  EXPECT_GT(known, Duration{0});
+  EXPECT_LT(known, milliseconds(800));
+  EXPECT_GT(unknown, milliseconds(1000));
+}
+
+TEST(Lab, NobodyLearnsOfTheEndOfAMachine) {
+  Lab lab(visit_of("seed=7&known=1&steps=1500.power.3"));
+  EXPECT_TRUE(of_kind(records_of(lab, milliseconds(3000)), Kind::notice).empty());
+}
+
+TEST(Lab, ANoticeTravelsOnALinkThatCarries) {
+  Lab lab(visit_of("seed=7&known=1&steps=1400.cut.3.1~1500.kill.3"));
+  const std::vector<Record> notices = of_kind(records_of(lab, milliseconds(3000)), Kind::notice);
+  ASSERT_EQ(notices.size(), 1U);
+  EXPECT_EQ(notices[0].node, raft::NodeId(2));
+  EXPECT_EQ(notices[0].peer, raft::NodeId(3));
+  EXPECT_EQ(notices[0].at, milliseconds(1515));
+}
+
 }  // namespace
 }  // namespace leasehold::lab
