@@ -26,6 +26,9 @@ from report import Report
 from stats import Histogram
 from sweeps import WARMUP, Noise, Series, Sweeps, say
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
+import results  # noqa: E402  pylint: disable=wrong-import-position
+
 KEYS = 1000
 VALUE_BYTES = 256
 PROOF_READS = 10_000
@@ -299,12 +302,24 @@ def run(options):
     say(report.table())
     say("")
     say(report.goals_table())
+    if options.results:
+        write_results(options, report, facts)
     return report.conclude(options.out, {
         "format": 1, "started": started.isoformat(timespec="seconds"), "machine": facts,
         "options": {"pairs": options.pairs, "reads_per_block": options.reads,
                     "writes_per_block": options.writes, "keys": options.keys,
                     "value_bytes": VALUE_BYTES, "warmup_per_block": WARMUP},
         "loop": "closed, one connection"})
+
+
+def write_results(options, report, facts):
+    notes = [f"{facts['cores']} cores ({facts['processor']}), Linux {facts['kernel']}; three nodes on loopback, "
+             f"{VALUE_BYTES}-byte values, each write synced on two of them before it is answered; processor time "
+             f"stolen: {facts['processor_time_stolen_percent']} %",
+             "a ratio is of medians, with its 95 % interval, from blocks that alternate (A B B A)"]
+    results.write(str(options.results), "one group beside its floors and Redis", datetime.date.today().isoformat(),
+                  f"bench/measure.py --pairs {options.pairs} --results results/performance.json", notes,
+                  [("Goals", goals.rows(report.verdicts())), ("What was measured", report.measured())])
 
 
 def main():
@@ -318,6 +333,8 @@ def main():
                              "folder in the build folder, removed after a run without errors)")
     parser.add_argument("--out", type=pathlib.Path,
                         help="the JSON (default: BUILD_DIR/measure.json)")
+    parser.add_argument("--results", type=pathlib.Path, help="write the goals and the rows as JSON, as "
+                        "results/performance.json is")
     parser.add_argument("--pairs", type=int, default=20, help="pairs of blocks, 10 at least "
                         "(default: 20)")
     parser.add_argument("--reads", type=int, default=2000, help="reads of a block (default: 2000)")

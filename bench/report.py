@@ -90,6 +90,16 @@ class Report:
                 lines.append(f"- {name}: {entry['value']:g}{interval} {entry['unit']}".rstrip())
         return "\n".join(lines)
 
+    def measured(self):
+        """The rows, for results/."""
+        def text(ratio):
+            return None if ratio is None else f"{ratio[0]:.2f} [{ratio[1]:.2f}, {ratio[2]:.2f}]"
+
+        return [{"measure": name, "p50 us": round(p50 / 1000, 3), "p99 us": round(p99 / 1000, 3),
+                 "CPU us": cpu and round(cpu["value"] / 1000, 1), "against": floor,
+                 **{f"ratio of {label}": text(ratios.get(label)) for label in ("p50", "p99", "cpu", "rate")}}
+                for name, p50, p99, cpu, floor, ratios in self.rows]
+
     def open_table(self):
         if not self.open_rows:
             return []

@@ -1,4 +1,5 @@
 // What the settings have to be together, and what CONFIG GET shows of them.
+#include <leasehold/server/front/log_level.h>
 #include <leasehold/server/front/replica_number.h>
 #include <leasehold/server/front/resp.h>
 #include <leasehold/server/front/slow_log.h>
@@ -156,6 +157,9 @@ void describe(ServeSettings& settings) {
       {"notify-keyspace-events", "g$xKE"},  // always on, for clients that subscribe
       {"maxclients", std::to_string(settings.server.clients_max)},
       {"save", ""},
+      {"loglevel", std::string(redis_log_level(settings.log_level))},
+      {"log-level", settings.log_level},
+      {"log-format", settings.log_format},
       {"id", std::to_string(settings.node.id.value())},
       {"data-dir", settings.data_dir},
       {"groups", std::to_string(settings.groups)},

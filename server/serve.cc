@@ -7,7 +7,7 @@
 #include <leasehold/server/failure.h>
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/tcp_front.h>
-#include <leasehold/server/log_text.h>
+#include <leasehold/server/node_log.h>
 #include <leasehold/server/replicas.h>
 #include <leasehold/server/serve.h>
 #include <leasehold/server/start_watch.h>
@@ -16,9 +16,6 @@
 #include <leasehold/storage/sync_times.h>
 
 #include <fmt/format.h>
-#include <spdlog/async.h>
-#include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <malloc.h>
@@ -46,8 +43,6 @@ namespace {
 /// it, and a request's memory is often freed on another thread than it was taken on. With two, the
 /// busy threads waited for each other's (bench/README.md).
 constexpr int kHeapsMax = 4;
-/// Log lines that wait for the terminal; past it the oldest are dropped.
-constexpr std::size_t kLogLinesMax = 8192;
 /// Payload of recent log entries kept in memory. Healthy followers are behind by far less, and what
 /// is older is on the disk; each entry costs about twice its size here.
 constexpr std::size_t kEntryCacheBytes = 8U << 20U;
@@ -65,38 +60,6 @@ constexpr timespec kDrainInterval{0, 1'000'000};
 /// executed; a refusal says so, and a client that gets one leaves. So only a client that asks less
 /// often can still meet that moment.
 constexpr std::chrono::milliseconds kRefusing{100};
-
-/// The flag %* of the log's pattern: the message as printable() has it.
-class PrintableText final : public spdlog::custom_flag_formatter {
- public:
-  void format(const spdlog::details::log_msg& message, const std::tm&,
-              spdlog::memory_buf_t& out) override {
-    const std::string text = printable({message.payload.data(), message.payload.size()});
-    out.append(text.data(), text.data() + text.size());
-  }
-  std::unique_ptr<custom_flag_formatter> clone() const override {
-    return std::make_unique<PrintableText>();
-  }
-};
-
-void start_logging(const ServeSettings& settings) {
-  // Never waits for a slow terminal: the node's own thread logs.
-  spdlog::init_thread_pool(kLogLinesMax, 1);
-  const bool color = use_color(Color::automatic, STDERR_FILENO);
-  auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>(
-      color ? spdlog::color_mode::always : spdlog::color_mode::never);
-  auto logger =
-      std::make_shared<spdlog::async_logger>("leasehold", std::move(sink), spdlog::thread_pool(),
-                                             spdlog::async_overflow_policy::overrun_oldest);
-  logger->set_level(
-      spdlog::level::from_str(settings.log_level == "warn" ? "warning" : settings.log_level));
-  auto formatter = std::make_unique<spdlog::pattern_formatter>();
-  formatter->add_flag<PrintableText>('*').set_pattern(
-      fmt::format("%Y-%m-%d %H:%M:%S.%e %^%-7l%$ node {}: %*", settings.node.id.value()));
-  logger->set_formatter(std::move(formatter));
-  logger->flush_on(spdlog::level::info);
-  spdlog::set_default_logger(std::move(logger));
-}
 
 /// Each client takes a descriptor; the usual soft limit is 1024.
 void raise_descriptor_limit() {
@@ -354,6 +317,7 @@ void describe_node(ServerState& state, const node::MachineClock& clock) {
   state.options.notice = [](const std::string& text) { spdlog::warn("{}", text); };
   state.options.clocks = [&clock] { return clock.now(); };
   state.options.machine = machine_name();
+  state.options.set_log_level = set_log_level;
   // A witness has no users.
   state.users_known = state.options.witness;
 }
@@ -438,7 +402,7 @@ int run_serve(const ServeSettings& settings) {
   // Before there is another thread. One that does not block them would be given a signal that comes
   // while this one is busy, and that would be the end of the process.
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  start_logging(settings);
+  start_log(settings);
   Result<int> served = serve(settings);
   while (served && served.value() == kStartAgain) {
     spdlog::warn("starting again, as a new incarnation without promises of a lease");

@@ -1,3 +1,4 @@
+#include <leasehold/server/front/log_level.h>
 #include <leasehold/server/front/words.h>
 #include <leasehold/server/security_settings.h>
 #include <leasehold/server/setting_words.h>
@@ -103,13 +104,17 @@ Result<void> set_deputy(ServeSettings& settings, const std::string& text) {
 }
 
 Result<void> set_log_level(ServeSettings& settings, const std::string& text) {
-  for (const char* level : {"trace", "debug", "info", "warn", "error", "off"}) {
-    if (text == level) {
-      settings.log_level = text;
-      return {};
-    }
+  if (redis_log_level(text).empty()) {
+    return invalid(quoted(text) + " is none of trace, debug, info, warn, error, off");
   }
-  return invalid(quoted(text) + " is none of trace, debug, info, warn, error, off");
+  settings.log_level = text;
+  return {};
+}
+
+Result<void> set_log_format(ServeSettings& settings, const std::string& text) {
+  if (text != "text" && text != "json") return invalid(quoted(text) + " is neither text nor json");
+  settings.log_format = text;
+  return {};
 }
 
 template <auto kMember, std::uint64_t kLow, std::uint64_t kHigh>
@@ -472,6 +477,9 @@ const SettingSpec kSettings[] = {
      "Time in which all that is stored is read back, in the background. 0s: never",
      set_check_interval<&ServeSettings::scrub_interval>},
     {"log-level", "LEVEL", "info", "trace, debug, info, warn, error or off", set_log_level},
+    {"log-format", "FORMAT", "text",
+     "How lines of the log are written: text for people, or json, an object in each line",
+     set_log_format},
 };
 
 }  // namespace

@@ -25,6 +25,7 @@ struct ServeSettings {
   std::map<raft::NodeId, std::string> admin_addresses;  ///< of the nodes, as far as they are known
   bool admin_open = false;                              ///< all who reach that port are answered
   std::string log_level = "info";
+  std::string log_format = "text";  ///< or "json"
   /// How long a signal to end waits for what is in flight and for another leader; zero: not at all.
   lease::Duration drain_timeout = std::chrono::seconds(5);
   /// The page of the VM clock device; empty: where the kernel shows it, if it does; "off": neither

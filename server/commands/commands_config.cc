@@ -2,6 +2,7 @@
 #include <leasehold/server/commands/commands.h>
 #include <leasehold/server/front/duration.h>
 #include <leasehold/server/front/glob.h>
+#include <leasehold/server/front/log_level.h>
 #include <leasehold/server/front/words.h>
 
 #include <fmt/format.h>
@@ -25,8 +26,8 @@ using Change = std::function<Shown(LiveSettings&)>;
 
 constexpr const char* kFixed =
     "settings are flags of 'leasehold serve' and change with a restart; CONFIG GET shows them. "
-    "CONFIG SET changes maxclients, timeout, idle-timeout, slowlog-log-slower-than and "
-    "slowlog-threshold, until the node stops";
+    "CONFIG SET changes maxclients, timeout, idle-timeout, slowlog-log-slower-than, "
+    "slowlog-threshold, loglevel and log-level, until the node stops";
 
 /// Many clients set this before they subscribe. Events of its classes g, $ and x are always sent
 /// here, and there are no events of the other types; the classes m and n are not supported.
@@ -104,6 +105,30 @@ std::string set_slowlog_threshold(std::string_view text, const ServerOptions&, C
   return {};
 }
 
+Change log_from(std::string_view level, std::string_view shown, const ServerOptions& start) {
+  return [level = std::string(level), shown = std::string(shown), &start](LiveSettings&) -> Shown {
+    if (start.set_log_level) start.set_log_level(level);
+    return {{"log-level", level}, {"loglevel", shown}};
+  };
+}
+
+std::string set_log_level(std::string_view text, const ServerOptions& start, Change& change) {
+  const std::string_view of_redis = redis_log_level(text);
+  if (of_redis.empty()) return "it is trace, debug, info, warn, error or off";
+  change = log_from(text, of_redis, start);
+  return {};
+}
+
+std::string set_loglevel(std::string_view text, const ServerOptions& start, Change& change) {
+  const std::string name = lowered(text);
+  const std::string_view level = log_level_of_redis(name);
+  if (level.empty()) {
+    return "argument(s) must be one of the following: debug, verbose, notice, warning";
+  }
+  change = log_from(level, name, start);
+  return {};
+}
+
 struct Setter {
   std::string_view name;
   std::string (*set)(std::string_view text, const ServerOptions& start, Change& change);
@@ -112,7 +137,9 @@ constexpr Setter kSetters[] = {{"maxclients", set_maxclients},
                                {"timeout", set_timeout},
                                {"idle-timeout", set_idle_timeout},
                                {"slowlog-log-slower-than", set_slower_than},
-                               {"slowlog-threshold", set_slowlog_threshold}};
+                               {"slowlog-threshold", set_slowlog_threshold},
+                               {"loglevel", set_loglevel},
+                               {"log-level", set_log_level}};
 
 /// The text of an error, or empty. `now`: what CONFIG GET shows.
 std::string check_pair(std::string_view word, std::string_view value, const ServerOptions& start,

@@ -90,6 +90,9 @@ struct ServerOptions {
   std::function<Result<void>(std::size_t group, const std::vector<raft::NodeId>& nodes)> hear_place;
   /// So many replicas a group had at its beginning; 0: one at each node.
   std::size_t replicas = 0;
+  /// From the next line of the operator's log on; one of kLogLevels. Any thread. Empty: nobody
+  /// keeps a log.
+  std::function<void(const std::string& level)> set_log_level;
   /// Takes sentences for the operator's log. May be empty.
   std::function<void(const std::string&)> notice;
   /// What CONFIG GET shows, name and value.

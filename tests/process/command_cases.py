@@ -1186,6 +1186,13 @@ differs("config|set", "settings change with a restart", "CONFIG SET databases 2"
         r"-ERR CONFIG SET failed \(possibly related to argument 'databases'\) - settings are flags")
 same("config|set", "CONFIG SET notify-keyspace-events KEA")
 same("config|set config|get", """
+    CONFIG SET loglevel VERBOSE
+    CONFIG GET loglevel
+    CONFIG SET loglevel loud
+    CONFIG SET loglevel notice
+    CONFIG GET loglevel
+""")
+same("config|set config|get", """
     CONFIG SET timeout 300 slowlog-log-slower-than 20000
     CONFIG GET timeout
     CONFIG GET slowlog-log-slower-than

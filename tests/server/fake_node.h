@@ -75,6 +75,10 @@ class FakeNode final : public node::Node {
   }
   Result<void> set_peer_security(const net::PeerSecurity&) override { return {}; }
   void machine_space(bool /*full*/) override {}
+  void read_log(const replica::LogReadFrom&, node::CallOptions,
+                replica::LogReadCompletion done) override {
+    done(Error{ErrorCode::unsupported, "this node has no log"});
+  }
   void cut_log(replica::LogCutCompletion done) override { queue(cuts_, std::move(done)); }
   const replica::LeaseView& lease_view() const override { return old_ ? old_view_ : view_; }
   const lease::Clock& clock() const override { return clock_; }

@@ -199,6 +199,7 @@ TEST(Settings, WrongOnesAreRefusedByName) {
   EXPECT_THAT(refusal(with("lease-reads", "yes")), HasSubstr("--lease-reads: 'yes' is neither"));
   EXPECT_THAT(refusal(with("listen", "7201")), HasSubstr("--listen: '7201' is not an address"));
   EXPECT_THAT(refusal(with("log-level", "loud")), HasSubstr("--log-level: 'loud'"));
+  EXPECT_THAT(refusal(with("log-format", "xml")), HasSubstr("--log-format: 'xml'"));
   EXPECT_THAT(refusal(with("io-threads", "0")), HasSubstr("--io-threads: '0'"));
   EXPECT_THAT(refusal(with("cluster", "")), HasSubstr("--cluster"));
   EXPECT_THAT(refusal(with("command-timeout", "0s")), HasSubstr("--command-timeout"));
