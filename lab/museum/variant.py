@@ -71,9 +71,9 @@ class Build:
             if line[:4] != "    ":
                 target = line.partition(":")[0]
                 continue
-            place = line.rpartition("/include/leasehold/")[2] if "/include/leasehold/" in line else ""
-            if place:
-                self.dependents.setdefault(place, set()).add(target)
+            found = re.search(r"(?:^|/)include/leasehold/(\S+)$", line.strip())
+            if found:
+                self.dependents.setdefault(found.group(1), set()).add(target)
 
     def _sources(self, source):
         """What a file of the build compiles: itself, or the sources of a batch."""

@@ -1,0 +1,73 @@
+// The challenge: with one rule off, make a judge speak in as few steps as you can. The fewest that are known are those of the
+// museum's own schedule, which lab/museum/search.js has found.
+"use strict";
+
+var LeaseLab = LeaseLab || {};
+
+Object.assign(LeaseLab.App.prototype, {
+  buildChallenge() {
+    this.challenged = false;
+    this.find("museum-challenge").addEventListener("click", () => this.beginChallenge());
+    this.find("challenge-show").addEventListener("click", () => this.visitPiece(this.piece));
+  },
+
+  fewest(piece) { return piece.link.slice(piece.link.indexOf("steps=") + 6).split("~").length; },
+  bare(link) { return link.replace(/&steps=.*$/, ""); },
+
+  beginChallenge() {
+    this.stop();
+    this.challenged = true;
+    this.openLink(`${this.bare(this.piece.link)}&steps=`, 1000);
+    this.showChallenge();
+    this.say(`${this.goal()} ${this.count()}`, true);
+  },
+
+  goal() {
+    return `The rule of ${this.piece.hazard} is off. Do something that makes this happen: ` +
+      `${LeaseLab.judgedWords(this.piece.oracle)}.`;
+  },
+
+  count() {
+    const used = this.session.steps.length;
+    const known = this.fewest(this.piece);
+    const steps = (count) => `${count} ${count === 1 ? "step" : "steps"}`;
+    const begin = `${steps(used)} used; the fewest known: ${known}.`;
+    if (!this.session.history.findings.some((one) => one.oracle === this.piece.oracle && one.at <= this.now)) return begin;
+    if (this.twinVerdict().worse) return `${begin} It hurts the core with the rule, too: this does not count.`;
+    if (this.ownNumbers()) return `${begin} Found, but with other numbers of the group than those of the challenge.`;
+    if (used < known) return `Found in ${steps(used)}: fewer than were known! Keep the link.`;
+    return used === known ? `Found in ${steps(used)}. Nobody knows a shorter way.` :
+      `Found in ${steps(used)}. It can be done in ${known}.`;
+  },
+
+  /** Whether the visitor has changed the numbers with which the challenge began. */
+  ownNumbers() {
+    const own = this.bare(this.session.link());
+    if (this.numbersOf !== this.piece) {
+      const asked = new LeaseLab.Session(this.whole);
+      asked.open(this.piece.link);
+      this.numbers = this.bare(asked.link());
+      this.numbersOf = this.piece;
+      this.twinLink = "";  // the twin's core was used for that
+      this.followTwin();
+    }
+    return own !== this.numbers;
+  },
+
+  showChallenge() {
+    this.find("challenge").hidden = !this.challenged;
+    this.find("museum-facts").hidden = this.challenged;
+    this.find("museum-play").disabled = this.challenged;
+    this.find("museum-challenge").setAttribute("aria-pressed", String(this.challenged));
+    if (this.challenged) this.find("challenge-goal").textContent = this.goal();
+  },
+
+  judgeChallenge() {
+    if (!this.challenged) return;
+    const text = this.count();
+    const shown = this.find("challenge-count");
+    if (shown.textContent === text) return;
+    shown.textContent = text;
+    if (text.startsWith("Found")) this.say(text, true);
+  },
+});
