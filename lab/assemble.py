@@ -3,8 +3,8 @@
 
   assemble.py CORE.js PAGE.html [PIECES.js]
 
-CORE.js is what emscripten made: the WebAssembly is inside it. PIECES.js is what museum/pieces.py made; without it the page
-has no museum. The other parts stand in page/ beside this program: index.html names each where it belongs, by
+CORE.js is what emscripten made: the WebAssembly is inside it. PIECES.js is what museum/pieces.py made; without it the
+page has no museum. The other parts stand in page/ beside this program: index.html names each where it belongs, by
 `<!-- include NAME -->`.
 """
 

@@ -35,8 +35,8 @@ def places_in(base):
 
 
 def difference(base, new, places):
-    """`places` is places_in(base). Numbers: the length of the result; then again and again the length of what is given and
-    it, the length of a copy, and how far ahead of the place behind the last one it begins (doubled; odd: back)."""
+    """`places` is places_in(base). Numbers: the length of the result; then again and again the length of what is given
+    and it, the length of a copy, and how far ahead of the place behind the last one it begins (doubled; odd: back)."""
     out = number(len(new))
     given = bytearray()
     at = behind = 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the pieces of the museum for the lab's page: what museum.toml says, what docs/hazards.md says of the bug, and what
-makes the core of the page the variant with the bug.
+"""Writes the pieces of the museum for the lab's page: what museum.toml says, what docs/hazards.md says of the bug, and
+what makes the core of the page the variant with the bug.
 
   pieces.py BUILD_FOLDER PIECES.js [MUTANT...]     all pieces, or these
 

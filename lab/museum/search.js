@@ -1,16 +1,17 @@
 // Looks for the shortest schedule that hurts a core of the lab:
 //
-//   node search.js CORE.js [--want ORACLE,...] [--seconds N] [--most STEPS] [--numbers "delay=60"] [--first N] [--from LINK]
+//   node search.js CORE.js [--want ORACLE,...] [--seconds N] [--most STEPS] [--numbers "delay=60"] [--first N]
+//     [--nodes N] [--from LINK]
 //
-// CORE.js is build/lab/lab/lease_lab.js, or build/lab/museum/NAME/core.js. Schedules are drawn: each step stands where something
-// happens after the one before, or some time behind it. What hurts is made shorter, and rounder. Clocks stay within rho, and
-// do not leap: so the core of this tree is not hurt. Prints each best one so far: steps, oracles, link.
+// CORE.js is build/lab/lab/lease_lab.js, or build/lab/museum/NAME/core.js. Schedules are drawn: each step stands where
+// something happens after the one before, or some time behind it. What hurts is made shorter, and rounder. Clocks stay
+// within rho, and do not leap: so the core of this tree is not hurt. Prints each best one so far: steps, oracles, link.
 "use strict";
 
-const kDefault = "seed=7&nodes=3";
 const kLeaps = [5, 20, 50, 100, 200, 300, 500, 800, 1000, 1500];
-const kMoments = new Set(["role", "vote", "refusal", "lease_lost", "crash", "resume", "transfer", "write", "read", "commit",
-  "promise", "delivered", "sent", "start", "leader"]);
+const kMoments = new Set(["role", "vote", "refusal", "lease_lost", "crash", "resume", "transfer", "write", "read",
+  "commit", "promise", "delivered", "sent", "start", "leader"]);
+const kRare = new Set(["role", "vote", "refusal", "lease_lost", "transfer"]);
 
 function randomOf(seed) {
   let state = (seed * 2654435761 + 12345) >>> 0 || 1;
@@ -24,16 +25,20 @@ function randomOf(seed) {
 
 class Search {
   constructor(core, options) {
+    this.options = options;
+    this.pool = options.from.map((link) => this.read(link));
+    this.use(core);
+  }
+
+  use(core) {
     this.open = core.cwrap("lab_open", "string", ["string"]);
     this.run = core.cwrap("lab_run", "string", ["number"]);
     this.violation = core.cwrap("lab_violation", "string", []);
-    this.options = options;
-    this.pool = options.from.map((link) => this.read(link));
   }
 
   /** What link() writes. */
   read(link) {
-    const words = link.split("&").filter((word) => word && !kDefault.includes(word));
+    const words = link.split("&").filter((word) => word && !this.options.begin.split("&").includes(word));
     const steps = (words.find((word) => word.startsWith("steps=")) || "steps=").slice(6).split("~");
     return {
       numbers: words.filter((word) => !word.startsWith("steps=")).join("&"),
@@ -43,7 +48,7 @@ class Search {
 
   link(visit) {
     const steps = visit.steps.map((step) => `${step.at}.${step.words}`).join("~");
-    return `${kDefault}${visit.numbers ? "&" + visit.numbers : ""}&steps=${steps}`;
+    return `${this.options.begin}${visit.numbers ? "&" + visit.numbers : ""}&steps=${steps}`;
   }
 
   /** The records up to 2.5 s behind the last step. */
@@ -99,20 +104,23 @@ class Search {
     const moments = this.play(visit).split("\n").filter((line) => line).map((line) => JSON.parse(line))
       .filter((record) => kMoments.has(record.kind) && record.at / 1e6 >= at &&
         (!["sent", "delivered"].includes(record.kind) || !/append/.test(record.what) || random() < 0.1));
-    const rare = moments.filter((record) => ["role", "vote", "refusal", "lease_lost", "transfer"].includes(record.kind));
+    const rare = moments.filter((record) => kRare.has(record.kind));
     const record = rare.length && random() < 0.6 ? pick(rare.slice(0, 12)) : moments.length ? pick(moments) : null;
     return record ? Math.max(at, Math.ceil(record.at / 1e6) + pick([-1, 0, 0, 0, 1, 2])) : at + pick(kLeaps);
   }
 
   stepWords(random, pick) {
-    const node = pick([1, 2, 3]);
-    const other = pick([1, 2, 3].filter((one) => one !== node));
+    const all = [1, 2, 3, 4, 5, 6, 7].slice(0, this.options.nodes);
+    const node = pick(all);
+    const other = pick(all.filter((one) => one !== node));
     return pick([
       () => [`kill.${node}`], () => [`kill.${node}`, `restart.${node}`], () => [`kill.${node}`, `restart.${node}`],
       () => [`power.${node}`, `restart.${node}`], () => [`pause.${node}.${pick(kLeaps.slice(3))}`],
       () => [`pause.${node}.${pick(kLeaps.slice(3))}`],
-      () => [`suspend.${node}.${pick(kLeaps.slice(3))}`], () => [`alone.${node}`], () => [`alone.${node}`], () => [`alone.${node}`],
-      () => [`reunite.${node}`], () => [`reunite.${node}`], () => [`cut.${node}.${other}`], () => [`cut.${node}.${other}`],
+      () => [`suspend.${node}.${pick(kLeaps.slice(3))}`],
+      () => [`alone.${node}`], () => [`alone.${node}`], () => [`alone.${node}`],
+      () => [`reunite.${node}`], () => [`reunite.${node}`],
+      () => [`cut.${node}.${other}`], () => [`cut.${node}.${other}`],
       () => [`one_way.${node}.${other}`], () => [`one_way.${node}.${other}`], () => [`join.${node}.${other}`],
       () => [`slow.${node}.${pick([100, 300, 800])}`], () => [`drift.${node}.${pick([-100000, 100000])}`],
       () => [`write.${node}`], () => [`write.${node}`], () => [`read.${node}.${pick(["lease", "quorum"])}`],
@@ -138,7 +146,8 @@ class Search {
     if (best.numbers) attempt(best.steps, "");
     for (let i = 0; i < best.steps.length; ++i) {
       for (const grain of [500, 100, 50, 10]) {
-        const steps = best.steps.map((step, place) => place !== i ? step : {...step, at: Math.round(step.at / grain) * grain});
+        const at = Math.round(best.steps[i].at / grain) * grain;
+        const steps = best.steps.map((step, place) => place === i ? {...step, at} : step);
         const ordered = steps.every((step, place) => place === 0 || steps[place - 1].at <= step.at);
         if (ordered && attempt(steps, best.numbers)) break;
       }
@@ -146,20 +155,36 @@ class Search {
     return best;
   }
 
-  begin(seconds, first) {
+  /** A schedule that hurts as wanted; null if the one that was drawn does not. */
+  attempt(seed, first) {
+    const drawn = seed - first < this.options.from.length ? this.pool[seed - first] : this.draw(randomOf(seed));
+    const some = this.hurt(drawn, []);
+    if (some && this.pool.length < 12) {
+      const shrunk = this.shrink(drawn, []);
+      if (shrunk.steps.length) this.pool.push(shrunk);
+    }
+    return some && this.hurt(drawn) ? this.shrink(drawn) : null;
+  }
+
+  async begin(seconds, first, another) {
     const end = Date.now() + seconds * 1000;
     let best = null;
     let tried = 0;
     let found = 0;
     for (let seed = first; Date.now() < end; ++seed, ++tried) {
-      const drawn = seed - first < this.pool.length ? this.pool[seed - first] : this.draw(randomOf(seed));
-      const some = this.hurt(drawn, []);
-      if (some && this.pool.length < 12) this.pool.push(this.shrink(drawn, []));
-      if (!some || !this.hurt(drawn)) continue;
+      let visit = null;
+      try {
+        visit = this.attempt(seed, first);
+      } catch (error) {
+        if (!(error instanceof WebAssembly.RuntimeError)) throw error;
+        // The core has checks of its own, and stops at them.
+        this.use(await another());
+      }
+      if (!visit) continue;
       ++found;
-      const visit = this.shrink(drawn);
       const oracles = this.hurt(visit);
-      const cost = visit.steps.length + (visit.numbers ? 0.5 : 0) + 0.01 * visit.steps.filter((step) => step.at % 10).length;
+      const uneven = visit.steps.filter((step) => step.at % 10).length;
+      const cost = visit.steps.length + (visit.numbers ? 0.5 : 0) + 0.01 * uneven;
       if (best !== null && best <= cost) continue;
       best = cost;
       console.log(`${visit.steps.length} ${oracles.join(",")} ${this.link(visit)}`);
@@ -177,18 +202,20 @@ function main() {
     return place < 0 ? otherwise : words[place + 1];
   };
   if (!words.length || words[0].startsWith("--")) {
-    console.error("search.js CORE.js [--want ORACLE,...] [--seconds N] [--most STEPS] [--numbers \"delay=60\"] [--first N] " +
-      "[--from LINK]");
+    console.error("search.js CORE.js [--want ORACLE,...] [--seconds N] [--most STEPS] [--numbers \"delay=60\"] " +
+      "[--first N] [--nodes N] [--from LINK]");
     process.exit(2);
   }
   const numbers = value("numbers", "");
   const options = {
     want: value("want", "").split(",").filter((oracle) => oracle), most: Number(value("most", 5)),
+    begin: `seed=7&nodes=${value("nodes", "3")}`, nodes: Number(value("nodes", 3)),
     from: value("from", "") ? [value("from", "")] : [],
     numbers: numbers ? [numbers] : ["", "", "", "writes=0", "writes=0", "delay=60", "writes=50"],
   };
-  require(require("path").resolve(words[0]))().then((core) =>
-    new Search(core, options).begin(Number(value("seconds", 60)), Number(value("first", 1))));
+  const another = require(require("path").resolve(words[0]));
+  another({printErr: () => {}}).then((core) => new Search(core, options).begin(Number(value("seconds", 60)),
+    Number(value("first", 1)), () => another({printErr: () => {}})));
 }
 
 main();

@@ -1,7 +1,7 @@
 """Compiles a variant of the lab's core: the same build, with one mutant of tests/mutants/ in it.
 
-Only what the mutant touches is compiled again. The objects take the places of the originals in copies of the libraries, so
-that the linker sees everything else as it was, in the same order.
+Only what the mutant touches is compiled again. The objects take the places of the originals in copies of the libraries,
+so that the linker sees everything else as it was, in the same order.
 """
 
 import json
@@ -102,17 +102,23 @@ class Build:
             os.makedirs(os.path.dirname(target), exist_ok=True)
             with open(target, "w", encoding="utf-8") as file:
                 file.write(text)
-        libraries = {}
+        instead = {}  # of words of the linker's command
         for source, command, target in self.touched(texts):
-            self._compile(place, texts, source, command, target)
             library = self._library_of(target)
-            if library not in libraries:
-                libraries[library] = os.path.join(place, os.path.basename(library))
-                shutil.copy(os.path.join(self.folder, library), libraries[library])
-            run(["emar", "r", libraries[library], os.path.join(place, os.path.basename(target))], self.folder)
-        if not libraries:
+            if library is None and target not in self.link:
+                continue  # a part of another program
+            self._compile(place, texts, source, command, target)
+            made = os.path.join(place, os.path.basename(target))
+            if library is None:
+                instead[target] = made
+                continue
+            if library not in instead:
+                instead[library] = os.path.join(place, os.path.basename(library))
+                shutil.copy(os.path.join(self.folder, library), instead[library])
+            run(["emar", "r", instead[library], made], self.folder)
+        if not instead:
             raise VariantError(f"{name}: nothing of the lab is compiled from {', '.join(texts)}")
-        words = [libraries.get(word, word) for word in self.link]
+        words = [instead.get(word, word) for word in self.link]
         words[words.index("-o") + 1] = os.path.join(place, "core.js")
         run(words, self.folder)
         return os.path.join(place, "core.js")
@@ -136,4 +142,4 @@ class Build:
 
     def _library_of(self, target):
         folder = target.partition("CMakeFiles/")[2].partition(".dir/")[0]
-        return next(one for one in self.libraries if os.path.basename(one) == f"lib{folder}.a")
+        return next((one for one in self.libraries if os.path.basename(one) == f"lib{folder}.a"), None)

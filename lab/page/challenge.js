@@ -1,5 +1,5 @@
-// The challenge: with one rule off, make a judge speak in as few steps as you can. The fewest that are known are those of the
-// museum's own schedule, which lab/museum/search.js has found.
+// The challenge: with one rule off, make a judge speak in as few steps as you can. The fewest that are known are those
+// of the museum's own schedule, which lab/museum/search.js has found.
 "use strict";
 
 var LeaseLab = LeaseLab || {};
@@ -32,7 +32,8 @@ Object.assign(LeaseLab.App.prototype, {
     const known = this.fewest(this.piece);
     const steps = (count) => `${count} ${count === 1 ? "step" : "steps"}`;
     const begin = `${steps(used)} used; the fewest known: ${known}.`;
-    if (!this.session.history.findings.some((one) => one.oracle === this.piece.oracle && one.at <= this.now)) return begin;
+    const found = this.session.history.findings.filter((one) => one.at <= this.now);
+    if (!found.some((one) => one.oracle === this.piece.oracle)) return begin;
     if (this.twinVerdict().worse) return `${begin} It hurts the core with the rule, too: this does not count.`;
     if (this.ownNumbers()) return `${begin} Found, but with other numbers of the group than those of the challenge.`;
     if (used < known) return `Found in ${steps(used)}: fewer than were known! Keep the link.`;

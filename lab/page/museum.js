@@ -1,5 +1,5 @@
-// The museum: variants of the core, each with one published bug in it, and the shortest schedule that hurts. A variant is
-// made in the page from the core and what differs. Below the lanes of the variant stand those of the core with the rule.
+// The museum: variants of the core, each with one published bug in it, and the shortest schedule that hurts. A variant
+// is made in the page from the core and what differs. Below its lanes stand those of the core with the rule.
 "use strict";
 
 var LeaseLab = LeaseLab || {};
@@ -11,8 +11,10 @@ LeaseLab.judged = {
   stale_read: "a reader gets an old value", two_leases: "two leaders hold a valid lease at one instant",
   lease_outlives_promise: "a lease lasts longer than the promises that it rests on",
   lease_and_newer_commit: "a lease is valid although a later leader has committed",
-  lease_view_order: "something overtakes the lease that readers see", lease_numbers: "a lease could outlast its promises",
-  told_before_durable: "a message says what a crash would take back", vote_durability: "a vote leaves before it is durable",
+  lease_view_order: "something overtakes the lease that readers see",
+  lease_numbers: "a lease could outlast its promises",
+  told_before_durable: "a message says what a crash would take back",
+  vote_durability: "a vote leaves before it is durable",
   election_safety: "two leaders in one term", leader_completeness: "a leader lacks a committed entry",
   monotonic: "something goes back that only rises", read_round: "a read is confirmed by a round from before it",
   lost_commit: "a committed entry is lost", log_matching: "two nodes commit different entries at one place",
@@ -42,7 +44,21 @@ Object.assign(LeaseLab.App.prototype, {
     press("museum-play", () => this.playPiece());
     press("museum-end", () => this.leaveMuseum());
     pick.addEventListener("change", () => this.visitPiece(LeaseLab.museum.find((one) => one.mutant === pick.value)));
+    window.addEventListener("error", (event) => this.leaveStopped(event, event.error));
+    window.addEventListener("unhandledrejection", (event) => this.leaveStopped(event, event.reason));
     this.buildChallenge();
+  },
+
+  /** The core has checks of its own, and a bug may run into one: then nothing of it can be used any more. */
+  leaveStopped(event, error) {
+    if (!this.piece || !(error instanceof WebAssembly.RuntimeError)) return;
+    event.preventDefault();
+    const {hazard, title} = this.piece;
+    this.playing = false;
+    this.find("play").textContent = "▶ Play";
+    this.enterWhole(true);
+    this.say(`With this bug (${hazard}: ${title}) the core has met one of its own checks, and has stopped. ` +
+      "This is the core with all rules.", true);
   },
 
   neighbour(way) {
@@ -106,6 +122,7 @@ Object.assign(LeaseLab.App.prototype, {
 
   enterWhole(opens) {
     this.wanted = this.piece = this.twin = null;
+    this.numbersOf = null;
     this.challenged = false;
     this.session.use(this.whole);
     this.showPiece();
@@ -169,7 +186,8 @@ Object.assign(LeaseLab.App.prototype, {
   verdict() {
     const found = this.session.history.findings.filter((one) => one.at <= this.now);
     if (!found.length) return "Without the rule: up to now no judge speaks.";
-    return `Without the rule: ${found.map((one) => `${LeaseLab.judgedWords(one.oracle)} at ${one.at.toFixed(0)} ms`).join("; ")}.`;
+    const words = found.map((one) => `${LeaseLab.judgedWords(one.oracle)} at ${one.at.toFixed(0)} ms`);
+    return `Without the rule: ${words.join("; ")}.`;
   },
 
   /** What they say of the same steps in the core with the rule. */

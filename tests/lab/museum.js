@@ -1,7 +1,7 @@
 // Plays the pieces of the museum as the page does: node museum.js CORE.js PIECES.js PATCH.js
 //
-// The variant is made from the core and what differs, by the page's own code. By its instant the judge that the piece names has
-// to speak in the variant, and none in the core.
+// The variant is made from the core and what differs, by the page's own code. By its instant the judge that the piece
+// names has to speak in the variant, and none in the core.
 "use strict";
 
 const fs = require("fs");
@@ -32,12 +32,12 @@ async function main() {
     const bytes = await page.LeaseLab.patch.variant(base64, piece.difference);
     const variant = await createLeaseLab({wasmBinary: bytes});
     const found = findings(variant, piece);
-    if (!found.includes(piece.oracle)) faults.push(`${piece.mutant}: ${piece.oracle} is silent; others: ${found.join(" ") || "none"}`);
+    if (!found.includes(piece.oracle)) faults.push(`${piece.mutant}: ${piece.oracle} is silent; ${found.join(" ")} speaks`);
     const sound = findings(core, piece);
     if (sound.length) faults.push(`${piece.mutant}: in the core with the rule ${sound.join(" ")} speaks`);
   }
   for (const fault of faults) console.log(fault);
-  console.log(`${page.LeaseLab.museum.length - faults.length} of ${page.LeaseLab.museum.length} pieces hurt, and only without their rule`);
+  console.log(`${page.LeaseLab.museum.length} pieces, ${faults.length} of them do not hurt, or not only without their rule`);
   process.exit(faults.length || !page.LeaseLab.museum.length ? 1 : 0);
 }
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The museum of the lab, as its data file has it, against the tree without any bug: every piece is a mutant that applies and
-has a row in docs/hazards.md; its schedule can be replayed, and no judge speaks in it.
+"""The museum of the lab, as its data file has it, against the tree without any bug: every piece is a mutant that applies
+and has a row in docs/hazards.md; its schedule can be replayed, and no judge speaks in it.
 
   museum.py LEASEHOLD_LAB            natively: seconds
-  museum.py --variants BUILD_FOLDER  the variants of a page that has been built: each hurts, and the core does not. Skipped
-                                     where the page, or node, is not there
+  museum.py --variants BUILD_FOLDER  the variants of a page that has been built: each hurts, and the core does not.
+                                     Skipped where the page, or node, is not there
   museum.py --self-test              whether a faulty data file is refused
 """
 
@@ -52,7 +52,7 @@ def natively(program):
             faults.append(f"{piece['mutant']}: {done.stderr.strip() or done.returncode}")
     if len(pieces) < PIECES_MIN:
         faults.append(f"the museum has {len(pieces)} pieces, less than {PIECES_MIN}")
-    print("\n".join(faults + [f"{len(pieces)} pieces; no judge speaks in the schedules of {len(pieces) - len(faults)}"]))
+    print("\n".join(faults + [f"{len(pieces)} pieces, {len(faults)} faults"]))
     return 1 if faults else 0
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The museum and the challenge of the lab's page, in a real browser. Skipped where chromium is not installed, or the page is
-not built.
+"""The museum and the challenge of the lab's page, in a real browser. Skipped where chromium is not installed, or the
+page is not built.
 
   page_museum.py PAGE LEASEHOLD_LAB [--browser PROGRAM]
 """
@@ -75,7 +75,7 @@ def links_name_the_piece(page):
     check(page.get("lab.session.hash()") == digest, "its own link replays to another hash")
     page.browser.evaluate("location.hash = '#seed=7&t=1500'")
     page.browser.wait_for("!leaseLab.piece")
-    check(page.get("document.getElementById('broken').hidden && document.getElementById('twin').hidden"), "still broken")
+    check(page.get("['broken', 'twin'].every((id) => document.getElementById(id).hidden)"), "still broken")
     check(page.get("lab.session.hash()") == page.native_hash("seed=7", 1500), "the core is not the whole one again")
     page.open("seed=7&piece=nothing&t=1500")
     check("no piece that is called nothing" in page.words("#words"), page.words("#words"))
@@ -101,7 +101,8 @@ def challenges(page):
     page.press("#museum-challenge")
     check(page.get("lab.session.steps.length") == 0 and not page.get(FOUND), "it begins with steps")
     page.browser.wait_for("document.getElementById('challenge-count').textContent")
-    check(f"0 steps used; the fewest known: {len(steps)}." in page.words("#challenge-count"), page.words("#challenge-count"))
+    begin = f"0 steps used; the fewest known: {len(steps)}."
+    check(begin == page.words("#challenge-count"), page.words("#challenge-count"))
     check(page.get("document.getElementById('museum-facts').hidden"), "the solution stands there")
     page.browser.evaluate("leaseLab.act('write.1')")
     for step in steps:
@@ -145,8 +146,21 @@ def by_name(page):
     check(not page.browser.said, f"the page says: {page.browser.said}")
 
 
-SCENES = [hurts_only_without_the_rule, plays_to_where_it_hurts, links_name_the_piece, the_tour_is_whole, challenges, on_a_phone,
-          by_name]
+def outlives_a_core_that_stops(page):
+    page.open()
+    page.press("#museum")
+    wait_for_piece(page, page.get("LeaseLab.museum[0].mutant"))
+    # As an assertion of the core does.
+    page.browser.evaluate("leaseLab.session.calls.add = () => { throw new WebAssembly.RuntimeError('unreachable'); }")
+    page.press('[data-verb="write"]')
+    check("one of its own checks" in page.words("#words"), page.words("#words"))
+    check(page.get("lab.piece === null"), "the core that has stopped is still there")
+    page.press('[data-verb="write"]')
+    check(page.get("lab.session.steps.length") == 1, "the core with all rules does not run")
+
+
+SCENES = [hurts_only_without_the_rule, plays_to_where_it_hurts, links_name_the_piece, the_tour_is_whole, challenges,
+          outlives_a_core_that_stops, on_a_phone, by_name]
 
 
 def main():
