@@ -9,6 +9,7 @@ A variant is compiled again only if its mutant, a file that the mutant changes, 
 
 import base64
 import concurrent.futures
+import fcntl
 import hashlib
 import json
 import os
@@ -81,6 +82,11 @@ class Museum:
         self.build = variant.Build(folder)
         self.around, self.core = wasm_of(self.build.core())
         self._places = None
+        self.place = os.path.join(self.build.folder, "museum")
+        os.makedirs(self.place, exist_ok=True)
+        # Two that build in one folder would link each other's objects.
+        self._lock = open(os.path.join(self.place, "lock"), "w", encoding="utf-8")  # pylint: disable=consider-using-with
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def stamp(self, name):
         digest = hashlib.sha256(self.core)
@@ -90,7 +96,7 @@ class Museum:
 
     def difference(self, name):
         """Of the variant from the core; and whether it had to be compiled."""
-        kept = os.path.join(self.build.folder, "museum", name + ".difference")
+        kept = os.path.join(self.place, name + ".difference")
         stamp = self.stamp(name).encode()
         if os.path.exists(kept):
             with open(kept, "rb") as file:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The museum of the lab, as its data file has it, against the tree without any bug: every piece is a mutant that applies
+"""The museum of the lab, as its data file has it, against the tree without any bug: each piece is a mutant that applies
 and has a row in docs/hazards.md; its schedule can be replayed, and no judge speaks in it.
 
   museum.py LEASEHOLD_LAB            natively: seconds

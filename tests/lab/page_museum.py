@@ -116,6 +116,8 @@ def challenges(page):
     page.press("#museum-challenge")
     for words in ("drift.1.900000", "drift.2.900000", "drift.3.-900000", "alone.3"):
         page.browser.evaluate(f"leaseLab.act('{words}')")
+    for words in ("write.1", "write.2"):
+        page.browser.evaluate(f"leaseLab.moveTo(3500); leaseLab.act('{words}')")
     page.browser.evaluate("leaseLab.moveTo(4500)")
     page.browser.wait_for("/does not count/.test(document.getElementById('challenge-count').textContent)")
     page.press("#challenge-show")
