@@ -196,6 +196,7 @@ class Search {
 }
 
 function main() {
+  process.setMaxListeners(0);  // each core listens
   const words = process.argv.slice(2);
   const value = (name, otherwise) => {
     const place = words.indexOf("--" + name);

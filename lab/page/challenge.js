@@ -11,7 +11,10 @@ Object.assign(LeaseLab.App.prototype, {
     this.find("challenge-show").addEventListener("click", () => this.visitPiece(this.piece));
   },
 
-  fewest(piece) { return piece.link.slice(piece.link.indexOf("steps=") + 6).split("~").length; },
+  fewest(piece) {
+    const steps = piece.link.slice(piece.link.indexOf("steps=") + 6);
+    return steps ? steps.split("~").length : 0;
+  },
   bare(link) { return link.replace(/&steps=.*$/, ""); },
 
   beginChallenge() {
@@ -23,7 +26,7 @@ Object.assign(LeaseLab.App.prototype, {
   },
 
   goal() {
-    return `The rule of ${this.piece.hazard} is off. Do something that makes this happen: ` +
+    return `The rule is off: ${this.piece.here.replace(/`/g, "")}. Do something that makes this happen: ` +
       `${LeaseLab.judgedWords(this.piece.oracle)}.`;
   },
 
@@ -59,6 +62,8 @@ Object.assign(LeaseLab.App.prototype, {
     this.find("challenge").hidden = !this.challenged;
     this.find("museum-facts").hidden = this.challenged;
     this.find("museum-play").disabled = this.challenged;
+    // Some bugs need no step.
+    this.find("museum-challenge").disabled = this.fewest(this.piece) === 0;
     this.find("museum-challenge").setAttribute("aria-pressed", String(this.challenged));
     if (this.challenged) this.find("challenge-goal").textContent = this.goal();
   },

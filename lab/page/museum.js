@@ -144,6 +144,7 @@ Object.assign(LeaseLab.App.prototype, {
     if (!await this.enter(piece, false)) return;
     this.span = window.innerWidth < 640 ? 700 : 1500;
     this.openLink(piece.link, piece.until);
+    this.find("words").textContent = this.verdict();
     this.say(`${piece.hazard}: ${piece.title}. ${piece.shows} ${this.verdict()} ${this.twinVerdict().text}`);
   },
 
@@ -208,13 +209,24 @@ Object.assign(LeaseLab.App.prototype, {
     this.twin.runTo(this.now);
   },
 
+  fitTwin(nodes) {
+    const gutter = this.find("twin-gutter");
+    if (gutter.children.length === nodes) return;
+    gutter.replaceChildren(...this.twin.history.nodes.map((node) => {
+      const label = document.createElement("span");
+      label.textContent = window.innerWidth < 640 ? node.id : `Node ${node.id}`;
+      return label;
+    }));
+    this.find("twin-canvas").style.setProperty("--height", `${24 + 86 * nodes}px`);
+  },
+
   paintTwin(view) {
     if (!this.piece) return;
     const {worse, text} = this.twinVerdict();
     const words = this.find("twin-words");
     words.className = worse ? "worse" : "";
     if (words.textContent !== text) words.textContent = text;
-    this.find("twin-canvas").style.setProperty("--height", `${24 + 86 * this.twin.settings.nodes}px`);
+    this.fitTwin(this.twin.settings.nodes);
     this.twinPainter.readColours();
     this.twinPainter.delay = this.twin.settings.delay;
     this.twinPainter.draw(this.twin.history, view, this.now, 0, this.twin.usable, this.twin.steps);

@@ -26,6 +26,7 @@ function findings(core, piece) {
 }
 
 async function main() {
+  process.setMaxListeners(0);  // each core listens
   const core = await createLeaseLab();
   const faults = [];
   for (const piece of page.LeaseLab.museum) {
