@@ -85,7 +85,7 @@ class Museum:
         self.place = os.path.join(self.build.folder, "museum")
         os.makedirs(self.place, exist_ok=True)
         # Two that build in one folder would link each other's objects.
-        self._lock = open(os.path.join(self.place, "lock"), "w", encoding="utf-8")  # pylint: disable=consider-using-with
+        self._lock = os.open(os.path.join(self.place, "lock"), os.O_CREAT | os.O_RDWR)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def stamp(self, name):
