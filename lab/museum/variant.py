@@ -24,8 +24,9 @@ class VariantError(Exception):
     pass
 
 
-def run(command, folder):
-    done = subprocess.run(command, cwd=folder, text=True, errors="replace", capture_output=True, check=False)
+def run(command, folder, **environment):
+    done = subprocess.run(command, cwd=folder, text=True, errors="replace", capture_output=True, check=False,
+                          env={**os.environ, **environment})
     if done.returncode != 0:
         raise VariantError(f"{shlex.join(command)[:300]} ended with {done.returncode}:\n"
                            f"{(done.stdout + done.stderr)[-3000:]}")
@@ -138,7 +139,9 @@ class Build:
         words[words.index("-o") + 1] = os.path.join(place, os.path.basename(target))
         # A mutant may leave a name unused; and what the program says must name the same files.
         words[1:1] = [f"-I{place}", "-w", f"-fmacro-prefix-map={place}/leasehold={TREE}"]
-        run(words, self.folder)
+        if shutil.which("ccache"):
+            words.insert(0, "ccache")
+        run(words, self.folder, CCACHE_BASEDIR=TREE, CCACHE_NOHASHDIR="1")
 
     def _library_of(self, target):
         folder = target.partition("CMakeFiles/")[2].partition(".dir/")[0]

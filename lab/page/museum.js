@@ -105,7 +105,7 @@ Object.assign(LeaseLab.App.prototype, {
         const bytes = await LeaseLab.patch.variant(leaseLabCore.replace(/^.*,/, ""), piece.difference);
         const core = await createLeaseLab({wasmBinary: bytes});
         if (this.wanted !== piece) return false;
-        this.session.use(core);
+        this.useCore(core);
       } catch (error) {
         this.say(`This browser cannot make the variant: ${error}`, true);
         if (!this.session.history) this.enterWhole(true);
@@ -120,11 +120,16 @@ Object.assign(LeaseLab.App.prototype, {
     return true;
   },
 
+  useCore(core) {
+    if (this.session.recorded) this.endRecording();  // what was recorded needs no core
+    this.session.use(core);
+  },
+
   enterWhole(opens) {
     this.wanted = this.piece = this.twin = null;
     this.numbersOf = null;
     this.challenged = false;
-    this.session.use(this.whole);
+    this.useCore(this.whole);
     this.showPiece();
     if (opens) this.openLink(LeaseLab.defaultLink, 1500);
   },
