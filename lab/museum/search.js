@@ -2,10 +2,13 @@
 //
 //   node search.js CORE.js [--want ORACLE,...] [--seconds N] [--most STEPS] [--numbers "delay=60"] [--first N]
 //     [--nodes N] [--from LINK]
+//   node search.js CORE.js --single GRAIN [--want ORACLE,...] [--numbers "delay=60"] [--nodes N]
 //
 // CORE.js is build/lab/lab/lease_lab.js, or build/lab/museum/NAME/core.js. Schedules are drawn: each step stands where
 // something happens after the one before, or some time behind it. What hurts is made shorter, and rounder. Clocks stay
 // within rho, and do not leap: so the core of this tree is not hurt. Prints each best one so far: steps, oracles, link.
+//
+// --single tries every schedule of one step, at each multiple of GRAIN ms up to 4 s: what hurts is printed.
 "use strict";
 
 const kLeaps = [5, 20, 50, 100, 200, 300, 500, 800, 1000, 1500];
@@ -155,6 +158,44 @@ class Search {
     return best;
   }
 
+  /** Each step that stepWords() may draw, once, and no restart of what runs. */
+  everyStep() {
+    const all = [1, 2, 3, 4, 5, 6, 7].slice(0, this.options.nodes);
+    const lengths = kLeaps.slice(3);
+    const words = [];
+    for (const node of all) {
+      words.push(`kill.${node}`, `power.${node}`, `alone.${node}`, `write.${node}`);
+      for (const mode of ["lease", "quorum", "log"]) words.push(`read.${node}.${mode}`);
+      for (const length of lengths) words.push(`pause.${node}.${length}`, `suspend.${node}.${length}`);
+      for (const length of [100, 300, 800]) words.push(`slow.${node}.${length}`);
+      for (const rate of [-100000, 100000]) words.push(`drift.${node}.${rate}`);
+      for (const other of all) {
+        if (other !== node) words.push(`one_way.${node}.${other}`, `transfer.${node}.${other}`);
+        if (other > node) words.push(`cut.${node}.${other}`);
+      }
+    }
+    return words;
+  }
+
+  async singles(grain, another) {
+    let tried = 0;
+    const numbers = this.options.numbers.length === 1 ? this.options.numbers[0] : "";
+    for (let at = 400; at <= 4000; at += grain) {
+      for (const words of this.everyStep()) {
+        ++tried;
+        const visit = {numbers, steps: [{at, words}]};
+        try {
+          const oracles = this.hurt(visit);
+          if (oracles) console.log(`1 ${oracles.join(",")} ${this.link(visit)}`);
+        } catch (error) {
+          if (!(error instanceof WebAssembly.RuntimeError)) throw error;
+          this.use(await another());
+        }
+      }
+    }
+    console.log(`${tried} schedules of one step tried`);
+  }
+
   /** A schedule that hurts as wanted; null if the one that was drawn does not. */
   attempt(seed, first) {
     const drawn = seed - first < this.options.from.length ? this.pool[seed - first] : this.draw(randomOf(seed));
@@ -215,8 +256,12 @@ function main() {
     numbers: numbers ? [numbers] : ["", "", "", "writes=0", "writes=0", "delay=60", "writes=50"],
   };
   const another = require(require("path").resolve(words[0]));
-  another({printErr: () => {}}).then((core) => new Search(core, options).begin(Number(value("seconds", 60)),
-    Number(value("first", 1)), () => another({printErr: () => {}})));
+  const quiet = () => another({printErr: () => {}});
+  quiet().then((core) => {
+    const search = new Search(core, options);
+    if (words.includes("--single")) return search.singles(Math.max(1, Number(value("single", 50))), quiet);
+    return search.begin(Number(value("seconds", 60)), Number(value("first", 1)), quiet);
+  });
 }
 
 main();
