@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Puts the lab's page together: one HTML file, which needs no network.
 
-  assemble.py CORE.js PAGE.html
+  assemble.py CORE.js PAGE.html [PIECES.js]
 
-CORE.js is what emscripten made: the WebAssembly is inside it. The other parts stand in page/ beside this
-program: index.html names each where it belongs, by `<!-- include NAME -->`.
+CORE.js is what emscripten made: the WebAssembly is inside it. PIECES.js is what museum/pieces.py made; without it the
+page has no museum. The other parts stand in page/ beside this program: index.html names each where it belongs, by
+`<!-- include NAME -->`.
 """
 
 import json
@@ -15,8 +16,10 @@ import sys
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "page")
 STORIES = os.path.join(os.path.dirname(PAGE), os.pardir, "docs", "scenarios")
 # A page that grows past it is slow to open from a slow disk, and slow to send.
-BYTES_MAX = 4_000_000
+BYTES_MAX = 3_000_000
 INCLUDE = re.compile(r"<!-- include (\S+) -->")
+# The WebAssembly, in the form in which emscripten has it. The museum makes its variants from it.
+MODULE = re.compile(r'"data:application/octet-stream;base64,[A-Za-z0-9+/=]+"')
 
 
 def read(path):
@@ -31,10 +34,23 @@ def stories():
     return json.dumps(texts, ensure_ascii=False).replace("<", "\\u003c")
 
 
-def part(name, core):
-    if name == "stories":
-        return stories()
-    text = read(core if name == "core" else os.path.join(PAGE, name))
+def read_core(path):
+    text = read(path)
+    modules = MODULE.findall(text)
+    if len(modules) != 1:
+        sys.exit(f"assemble.py: {path} holds {len(modules)} modules")
+    return f"const leaseLabCore = {modules[0]};\n" + text.replace(modules[0], "leaseLabCore")
+
+
+def part(name, core, pieces):
+    if name == "core":
+        text = read_core(core)
+    elif name == "stories":
+        text = stories()
+    elif name == "pieces":
+        text = read(pieces) if pieces else ""
+    else:
+        text = read(os.path.join(PAGE, name))
     # It would end the element that the text stands in.
     if "</script" in text or "</style" in text:
         sys.exit(f"assemble.py: {name} has an end tag in it")
@@ -42,10 +58,10 @@ def part(name, core):
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
-    core, page = sys.argv[1:]
-    text = INCLUDE.sub(lambda found: part(found.group(1), core), read(os.path.join(PAGE, "index.html")))
+    core, page, pieces = (sys.argv[1:] + [""])[:3]
+    text = INCLUDE.sub(lambda found: part(found.group(1), core, pieces), read(os.path.join(PAGE, "index.html")))
     size = len(text.encode())
     if size > BYTES_MAX:
         sys.exit(f"assemble.py: the page has {size} bytes, more than {BYTES_MAX}")

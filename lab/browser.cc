@@ -76,6 +76,11 @@ EMSCRIPTEN_KEEPALIVE const char* lab_hash() {
   return say(lab() ? fmt::format("{:016x}", lab()->hash()) : "");
 }
 
+/// The first finding of any oracle so far, behind the oracle's name; nothing if there is none.
+EMSCRIPTEN_KEEPALIVE const char* lab_violation() {
+  return say(lab() ? lab()->violation() : "");
+}
+
 /// The whole visit, as a link holds it.
 EMSCRIPTEN_KEEPALIVE const char* lab_link() {
   return say(lab() ? leasehold::lab::visit_text(lab()->visit()) : "");

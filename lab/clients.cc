@@ -123,14 +123,14 @@ void Clients::read(sim::SimNode& node, raft::ReadMode mode) {
 /// False: there is no valid lease.
 bool Clients::read_off_thread(Ticket ticket) {
   Operation& operation = operations_[ticket];
-  const raft::LeaseState state = operation.node->view().load();
-  if (operation.node->clock().holder_now() >= state.end) return false;
+  const auto index = operation.node->view().readable_index(operation.node->clock());
+  if (!index) return false;
   operation.basis = "off_thread";
-  operation.index = state.commit;
-  if (operation.node->view().applied() >= state.commit) {
+  operation.index = *index;
+  if (operation.node->view().applied() >= *index) {
     serve(ticket);
   } else {
-    wait_applied(ticket, state.commit);
+    wait_applied(ticket, *index);
   }
   return true;
 }

@@ -6,6 +6,13 @@ var LeaseLab = LeaseLab || {};
 
 LeaseLab.Session = class {
   constructor(core) {
+    this.use(core);
+    this.longest = 600000;
+    this.reach = 0;
+  }
+
+  /** Another core from the next open() on. */
+  use(core) {
     this.calls = {
       open: core.cwrap("lab_open", "string", ["string"]),
       add: core.cwrap("lab_add", "string", ["string"]),
@@ -15,8 +22,6 @@ LeaseLab.Session = class {
       check: core.cwrap("lab_check", "string", ["string"]),
       usable: core.cwrap("lab_usable", "number", []),
     };
-    this.longest = 600000;
-    this.reach = 0;
   }
 
   /** Begins a visit. Returns what is wrong with the link; "" if nothing is. */

@@ -100,6 +100,7 @@ Object.assign(LeaseLab.App.prototype, {
     const stop = LeaseLab.tour[number];
     if (!stop) return this.endTour();
     this.stop();
+    if (this.piece) this.enterWhole();
     this.tourStop = number;
     const wrong = this.session.open(stop.link);
     if (wrong) return this.say(wrong, true);
