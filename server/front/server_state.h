@@ -90,6 +90,8 @@ struct ServerOptions {
   std::function<Result<void>(std::size_t group, const std::vector<raft::NodeId>& nodes)> hear_place;
   /// So many replicas a group had at its beginning; 0: one at each node.
   std::size_t replicas = 0;
+  /// What INFO says of a recovery from a lost majority, name and value.
+  std::vector<std::pair<std::string, std::string>> recovery{{"recovered", "no"}};
   /// Takes sentences for the operator's log. May be empty.
   std::function<void(const std::string&)> notice;
   /// What CONFIG GET shows, name and value.
