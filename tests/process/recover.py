@@ -16,7 +16,7 @@ from cluster import Background, Cluster, check, main, wait_for
 import resp
 
 # Only writes make entries, so that the distance of an entry's index and its revision stays the same.
-FLAGS = ("--compare-interval", "1h", "--scrub-interval", "0")
+FLAGS = ("--compare-interval", "60m", "--scrub-interval", "0s")
 DONE, NO, USAGE = 0, 1, 2
 GAP = 1 << 40
 SECONDS = 30
@@ -46,9 +46,9 @@ class Writer:
         self._client = None
 
     def step(self):
-        if self._client is None:
-            self._client = self.node.client(timeout=SECONDS)
         try:
+            if self._client is None:
+                self._client = self.node.client(timeout=SECONDS)
             reply = self._client.call("SETSEQ", f"w{self.number}:", f"{len(self.revisions)}")
         except (resp.ConnectionLost, resp.TimedOut):
             time.sleep(0.05)  # the loss
