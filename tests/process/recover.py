@@ -6,6 +6,7 @@ a member that runs, on damage, or where a majority is left; an interrupted comma
 the old group, the lost ones and the survivors', are refused and say why."""
 
 import os
+import pty
 import random
 import re
 import shutil
@@ -34,6 +35,19 @@ def program(options, status, *words):
     check(done.returncode == status, f"recover {words} ended with {done.returncode}, not {status}: "
           f"{done.stdout} {done.stderr}")
     return done.stdout + done.stderr
+
+
+def at_terminal(options, typed, *words):
+    """What is said to somebody who types this."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([options.binary, "recover", *words], stdin=theirs, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True) as process:
+        os.write(ours, typed.encode() + b"\n")
+        said = process.communicate(timeout=SECONDS)[0]
+    os.close(ours)
+    os.close(theirs)
+    check(process.returncode == NO, f"recover {words} ended with {process.returncode}: {said}")
+    return said
 
 
 class Writer:
@@ -189,6 +203,8 @@ def apply_plan(options, loss, folder, plan, cluster, source):
         said = program(options, NO, *words, *more)
         check(text in said and "What may be lost" in said, said)
     yes = ("--yes-lose-data", cluster)
+    said = at_terminal(options, "yes", *words)
+    check("Type the cluster id" in said and "that is not its id: nothing was done" in said, said)
     check("name the file for its state by --to" in program(options, NO, *words[:-2], *yes), "no --to")
     check("not from this one: leave out --to" in
           program(options, NO, "apply", plan, "--data-dir", other.data_dir, "--to", state, *yes), "two sources")
