@@ -86,7 +86,7 @@ TEST(RecoveryFile, TheLossComesFirst) {
   EXPECT_LT(text.find("What may be lost"), text.find("What is kept"));
   for (const char* part : {"of cluster 00000000deadbeef", "every write behind entry 100.",
                            "Everything up to entry 100 (term 7), of the log of node 1.",
-                           "do not know whether entries 91 to 100 were committed. From",
+                           "do not know whether entries 91 to 100 were committed",
                            "Nodes 2 (h2:7101), 3 (h3:7101), 5 (h5:7101) are lost for good",
                            "Its log begins behind entry 1099511627876;"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;

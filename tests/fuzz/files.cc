@@ -1,7 +1,7 @@
 // Files of a data directory other than the log, and the beginnings of snapshots and backups:
-// memberships, snapshot heads, archives, manifests, RESTORED, RETIRED. The first byte chooses which, and
-// whether its length and its check are made right, so that the checks after these are reached. Each
-// decoder accepts exactly what its encoder writes.
+// memberships, snapshot heads, archives, manifests, RESTORED, RETIRED. The first byte chooses
+// which, and whether its length and its check are made right, so that the checks after these are
+// reached. Each decoder accepts exactly what its encoder writes.
 #include <leasehold/base/coding.h>
 #include <leasehold/kv/rocksdb/rocksdb_archive.h>
 #include <leasehold/node/node_restored.h>
