@@ -250,9 +250,9 @@ std::string loss_text(const std::vector<node::Survivor>& survivors,
       source.last.index.value(), source.last.term.value(), source.id.value());
   if (plan.committed < source.last.index) {
     out += fmt::format(
-        "  Of that, the survivors do not know whether entries {} to {} were committed. They are in\n"
-        "  the recovered group: a write that was answered with UNKNOWNOUTCOME, or not at all, may\n"
-        "  be executed.\n",
+        "  Of that, the survivors do not know whether entries {} to {} were committed. They are\n"
+        "  in the recovered group: a write that was answered with UNKNOWNOUTCOME, or not at all,\n"
+        "  may be executed.\n",
         plan.committed.value() + 1, source.last.index.value());
   }
   out += fmt::format(
