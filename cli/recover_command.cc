@@ -42,7 +42,8 @@ Examples:
   leasehold restore --from /safe/recovered --id 1 --data-dir /var/lib/leasehold-new --peers ...
 
 Only for a group whose majority is lost for good. While the lost members may come back, wait for
-them: nothing is lost then. All members that are left have to be stopped.)";
+them: nothing is lost then. All members that are left have to be stopped. Run it as the user that
+the nodes run as.)";
 
 struct WantedRecovery {
   std::vector<std::string> words;  ///< look, plan or apply, and files
