@@ -21,6 +21,7 @@ Run add_member(Flags& flags);
 Run add_pool(Flags& flags);
 Run add_put(Flags& flags);
 Run add_rebuild(Flags& flags);
+Run add_recover(Flags& flags);
 Run add_register(Flags& flags);
 Run add_restore(Flags& flags);
 Run add_serve(Flags& flags);

@@ -60,6 +60,10 @@ void add_commands(Parser& parser) {
       {"restore", "Make the data directory of a new group's member from a backup", add_restore},
       {"rebuild", "Replace the state of a stopped node, which differs, by that of another member",
        add_rebuild},
+      {"recover",
+       "Make a new group of what is left of one whose majority is lost for good, and say what is "
+       "lost",
+       add_recover},
       {"doctor",
        "Look for what is wrong with this machine, this configuration and the other nodes, and name "
        "the cure",

@@ -161,6 +161,16 @@ std::uint64_t cluster_of(const server::ServeSettings& settings, std::uint64_t ge
   return net::cluster_id(settings.node.cluster, std::move(addresses), generation);
 }
 
+/// What the directory says of where it comes from: a backup, or what a lost majority had left.
+node::Restored restored_from(const server::BackupManifest& manifest, raft::Index base) {
+  node::Restored restored{manifest.generation, base};
+  if (manifest.recovered_end) {
+    restored.recovered =
+        node::Recovered{manifest.cluster_id, *manifest.recovered_end, manifest.taken_s};
+  }
+  return restored;
+}
+
 /// Makes the state of one group in `dir`, where a restoration has begun, and ends that.
 Result<void> restore_group(const std::string& from, const server::BackupManifest& expected,
                            const std::string& dir, std::uint64_t cluster_id, raft::NodeId id) {
@@ -176,7 +186,7 @@ Result<void> restore_group(const std::string& from, const server::BackupManifest
   const ShownArchive shown(*backup.value().archive, "restoring to " + dir);
   const auto index = kv::RocksdbStore::restore(std::move(options), shown);
   if (!index) return index.error();
-  return node::finish_restoration(dir, {expected.generation, index.value()});
+  return node::finish_restoration(dir, restored_from(expected, index.value()));
 }
 
 Result<std::vector<server::BackupManifest>> restore(const server::ServeSettings& settings,

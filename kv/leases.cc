@@ -75,6 +75,12 @@ void Leases::end_step() {
   step_.unlock();
 }
 
+void Leases::skip_ids(std::uint64_t count) {
+  const std::lock_guard lock(mutex_);
+  table_.restore_newest(grant::LeaseId(table_.newest().value() + count), table_.newest_stamp());
+  skipped_ = true;
+}
+
 void Leases::note(const grant::LeaseTable::Change& change) {
   using What = grant::LeaseTable::Change::What;
   const bool attached = change.what == What::attached;
@@ -106,6 +112,7 @@ void Leases::saved() {
   names_.clear();
   attachments_.clear();
   unsaved_bytes_ = 0;
+  skipped_ = false;
 }
 
 void Leases::follow(const Leases& before) {

@@ -72,6 +72,8 @@ class Leases {
   grant::LeaseTable& begin_step();
   /// Keeps the changes of the step. Does nothing if none was begun.
   void end_step();
+  /// The next `count` ids are never given. With no step under way.
+  void skip_ids(std::uint64_t count);
 
   // Changed since the last saved(); with no step under way.
   const std::set<grant::LeaseId>& changed() const { return changed_; }
@@ -81,6 +83,8 @@ class Leases {
   const std::map<std::pair<grant::LeaseId, std::string>, bool>& attachments() const {
     return attachments_;
   }
+  /// Whether the newest id has to be written although no lease has.
+  bool skipped() const { return skipped_; }
   /// Their size in bytes, about.
   std::size_t unsaved_bytes() const { return unsaved_bytes_; }
   void saved();
@@ -111,6 +115,7 @@ class Leases {
   std::map<std::string, grant::LeaseId> names_;
   std::map<std::pair<grant::LeaseId, std::string>, bool> attachments_;
   std::size_t unsaved_bytes_ = 0;
+  bool skipped_ = false;
 };
 
 }  // namespace leasehold::kv

@@ -55,6 +55,12 @@ void Sessions::finish(replica::SessionId id, std::uint64_t sequence, Bytes resul
   table_.finish(id, sequence, std::move(result));
 }
 
+void Sessions::skip_ids(std::uint64_t count) {
+  const std::lock_guard lock(mutex_);
+  table_.restore_newest(replica::SessionId(table_.newest().value() + count));
+  skipped_ = true;
+}
+
 void Sessions::replace(replica::SessionTable table) {
   const std::lock_guard lock(mutex_);
   table_ = std::move(table);

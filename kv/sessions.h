@@ -31,10 +31,17 @@ class Sessions {
   replica::SessionTable::Begun begin(replica::SessionId id, std::uint64_t sequence,
                                      std::uint64_t answered_below);
   void finish(replica::SessionId id, std::uint64_t sequence, Bytes result);
+  /// The next `count` ids are never given.
+  void skip_ids(std::uint64_t count);
 
   /// Opened, changed or closed since the last saved().
   const std::set<replica::SessionId>& changed() const { return changed_; }
-  void saved() { changed_.clear(); }
+  /// Whether the newest id has to be written although no session has.
+  bool skipped() const { return skipped_; }
+  void saved() {
+    changed_.clear();
+    skipped_ = false;
+  }
   const replica::SessionTable& table() const { return table_; }
   /// Then no session has to be written.
   void replace(replica::SessionTable table);
@@ -44,6 +51,7 @@ class Sessions {
   mutable std::mutex mutex_;
   replica::SessionTable table_;
   std::set<replica::SessionId> changed_;
+  bool skipped_ = false;
 };
 
 }  // namespace leasehold::kv

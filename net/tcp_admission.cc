@@ -26,6 +26,7 @@ RejectReason reason_of(wire::RefusalCode code) {
     case RefusalCode::too_many: return RejectReason::too_many;
     case RefusalCode::removed: return RejectReason::removed;
     case RefusalCode::unproved: return RejectReason::unproved;
+    case RefusalCode::given_up: return RejectReason::given_up;
   }
   LEASEHOLD_UNREACHABLE();
 }
@@ -44,6 +45,7 @@ ErrorCode error_code_of(RejectReason reason) {
     case RejectReason::unknown_peer:
     case RejectReason::older_incarnation:
     case RejectReason::unproved:
+    case RejectReason::given_up:
     case RejectReason::refused_by_node: return ErrorCode::wrong_cluster;
     case RejectReason::removed: return ErrorCode::removed;
   }
@@ -71,6 +73,7 @@ const char* reject_reason_name(RejectReason reason) {
     case RejectReason::too_many: return "too_many";
     case RejectReason::removed: return "removed";
     case RejectReason::unproved: return "unproved";
+    case RejectReason::given_up: return "given_up";
   }
   LEASEHOLD_UNREACHABLE();
 }
@@ -119,10 +122,17 @@ std::optional<wire::Refusal> TcpTransport::Impl::judge_proof(const TcpConnection
                        wire::VersionRange{}};
 }
 
+/// A node of the cluster that was given up for this one may have slept through that.
+std::optional<wire::Refusal> TcpTransport::Impl::judge_cluster(const wire::Hello& hello) const {
+  if (hello.cluster_id == 0 || hello.cluster_id != options_.given_up_cluster) return std::nullopt;
+  return wire::Refusal{wire::RefusalCode::given_up, options_.given_up_reason, wire::VersionRange{}};
+}
+
 std::optional<wire::Refusal> TcpTransport::Impl::judge(const TcpConnection& connection,
                                                        const wire::Hello& hello) {
   using wire::RefusalCode;
   if (auto refusal = judge_proof(connection, hello)) return refusal;
+  if (auto refusal = judge_cluster(hello)) return refusal;
   const Link* dialled = link_of_dialled(connection);
   if (auto refusal = judge_hello(
           my_hello(dialled == nullptr ? raft::kNobody : dialled->id, hello.purpose), hello)) {
@@ -170,6 +180,7 @@ std::optional<wire::Refusal> TcpTransport::Impl::judge_stranger(const TcpConnect
 
 void TcpTransport::Impl::on_introduction(TcpConnection& connection, const wire::Hello& hello) {
   std::optional<wire::Refusal> refusal = judge_proof(connection, hello);
+  if (!refusal) refusal = judge_cluster(hello);
   if (!refusal) refusal = judge_introduction(my_hello(raft::kNobody, hello.purpose), hello);
   if (!refusal && callbacks_.judge_introduction) refusal = callbacks_.judge_introduction(hello);
   if (connection.closed()) return;

@@ -115,6 +115,7 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
   /// By the guard that the connection was opened with, and by the present one.
   std::optional<wire::Refusal> judge_proof(const TcpConnection& connection,
                                            const wire::Hello& hello) const;
+  std::optional<wire::Refusal> judge_cluster(const wire::Hello& hello) const;
   std::optional<wire::Refusal> judge(const TcpConnection& connection, const wire::Hello& hello);
   std::optional<wire::Refusal> judge_stranger(const TcpConnection& connection,
                                               const wire::Hello& hello);

@@ -25,6 +25,7 @@ ErrorCode error_code_of(wire::RefusalCode code) {
     case wire::RefusalCode::same_id:
     case wire::RefusalCode::duplicate_process: return ErrorCode::in_use;
     case wire::RefusalCode::wrong_cluster:
+    case wire::RefusalCode::given_up:
     case wire::RefusalCode::wrong_target: return ErrorCode::wrong_cluster;
     // A person may remove the cause of these while the node waits.
     case wire::RefusalCode::too_many:

@@ -59,6 +59,9 @@ struct TcpLimits {
 
 struct TcpOptions {
   std::uint64_t cluster_id = 0;   ///< see cluster_id() in handshake.h
+  /// The cluster that was given up for this one, and what its nodes hear; 0: none.
+  std::uint64_t given_up_cluster = 0;
+  std::string given_up_reason{};
   raft::NodeId id;                ///< not kNobody
   raft::Uuid uuid;                ///< not zero
   raft::Incarnation incarnation;  ///< starts at 1
@@ -94,8 +97,9 @@ enum class RejectReason : std::uint8_t {
   too_many,           ///< above connections_max or handshakes_max
   removed,            ///< the peer is no member any more
   unproved,           ///< the peer has not proved that it is the node that it says
+  given_up,           ///< the peer's group was given up
 };
-inline constexpr std::size_t kRejectReasons = 14;
+inline constexpr std::size_t kRejectReasons = 15;
 /// As logs and metrics show it: "wrong_cluster".
 const char* reject_reason_name(RejectReason reason);
 

@@ -49,6 +49,8 @@ void NodeShell::rejected(const net::Rejection& rejection) {
     group_.fail({ErrorCode::wrong_cluster,
                  fmt::format("{}. The group exists already: a new node joins it (--join)",
                              rejection.error.message)});
+  } else if (rejection.reason == net::RejectReason::given_up) {
+    group_.fail({ErrorCode::wrong_cluster, rejection.error.message});
   } else if (rejection.reason == net::RejectReason::refused_by_node && group_.driver() == nullptr) {
     group_.fail({ErrorCode::wrong_cluster, rejection.error.message});
   }

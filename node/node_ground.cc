@@ -1,5 +1,6 @@
 #include <leasehold/node/node_ground.h>
 #include <leasehold/node/node_identity.h>
+#include <leasehold/node/node_retired.h>
 #include <leasehold/storage/private_folder.h>
 
 #include <utility>
@@ -20,6 +21,7 @@ Result<std::uint64_t> find_cluster_id(const NodeOptions& options) {
 Result<Ground> find_ground(const NodeOptions& options,
                            const std::function<Result<raft::Index>()>& open_machine) {
   Ground ground;
+  if (const auto usable = check_not_retired(options.data_dir); !usable.ok()) return usable.error();
   const auto restored = load_restored(options.data_dir);
   if (!restored.ok()) return restored.error();
   ground.restored = restored.value();

@@ -2,6 +2,7 @@
 #include <leasehold/node/node_host.h>
 #include <leasehold/node/node_identity.h>
 #include <leasehold/node/node_restored.h>
+#include <leasehold/node/node_retired.h>
 #include <leasehold/node/random_word.h>
 #include <leasehold/storage/private_folder.h>
 
@@ -98,6 +99,7 @@ Result<void> HostShell::start() {
   if (const auto made = storage::make_private_folder(options_.data_dir); !made.ok()) {
     return made.error();
   }
+  if (auto usable = check_not_retired(options_.data_dir); !usable.ok()) return usable;
   const auto restored = load_restored(options_.data_dir);
   if (!restored.ok()) return restored.error();
   if (restored.value()) generation_ = restored.value()->generation;

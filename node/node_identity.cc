@@ -24,7 +24,8 @@ Error invalid(std::string message) {
   return Error{ErrorCode::invalid_argument, std::move(message)};
 }
 
-/// The mark of the log in the data directory; none if there is no log.
+}  // namespace
+
 Result<std::optional<storage::FolderMark>> load_mark(const std::string& data_dir) {
   const std::string path = fmt::format("{}/log/{}", data_dir, storage::kMarkName);
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -48,8 +49,6 @@ Result<std::optional<storage::FolderMark>> load_mark(const std::string& data_dir
   }
   return std::optional<storage::FolderMark>(std::move(mark).value());
 }
-
-}  // namespace
 
 Result<void> validate_options(const NodeOptions& options) {
   if (options.id == raft::kNobody) return invalid("node id 0: choose a number from 1 on");

@@ -5,6 +5,7 @@
 #include <leasehold/base/result.h>
 #include <leasehold/node/node.h>
 #include <leasehold/raft/log.h>
+#include <leasehold/storage/folder.h>
 
 #include <cstdint>
 #include <optional>
@@ -12,6 +13,10 @@
 #include <vector>
 
 namespace leasehold::node {
+
+/// The mark of the log in the data directory; none if there is no log. Errors: corrupted,
+/// unsupported_format, io.
+Result<std::optional<storage::FolderMark>> load_mark(const std::string& data_dir);
 
 /// Checks the options alone, without the directory. Errors: invalid_argument.
 Result<void> validate_options(const NodeOptions& options);

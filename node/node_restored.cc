@@ -5,6 +5,12 @@
 //   index 4711
 //   check 8 hex digits     CRC32C of everything above
 //
+// In a group that was recovered the format is 2, and before `check` stand
+//
+//   given-up 16 hex digits     the cluster id of the group that was given up
+//   end 7 4700                 where its log ended: term and index
+//   recovered 1763748000       seconds since 1970
+//
 // Only the existence of RESTORING matters, not its content.
 #include <leasehold/base/assert.h>
 #include <leasehold/node/node_restored.h>
@@ -27,6 +33,7 @@ namespace leasehold::node {
 namespace {
 
 constexpr unsigned kRestoredFormat = 1;
+constexpr unsigned kRecoveredFormat = 2;
 constexpr std::string_view kHeading = "leasehold-restored ";
 constexpr const char* kName = "/RESTORED";
 constexpr const char* kBegunName = "/RESTORING";
@@ -63,28 +70,51 @@ Result<void> write_file(const std::string& path, std::string_view text) {
 }  // namespace
 
 std::string encode_restored(const Restored& restored) {
-  const std::string body = fmt::format("{}{}\ngeneration {:016x}\nindex {}\n", kHeading,
-                                       kRestoredFormat, restored.generation, restored.base.value());
+  std::string body = fmt::format("{}{}\ngeneration {:016x}\nindex {}\n", kHeading,
+                                 restored.recovered ? kRecoveredFormat : kRestoredFormat,
+                                 restored.generation, restored.base.value());
+  if (const auto& recovered = restored.recovered) {
+    body += fmt::format("given-up {:016x}\nend {} {}\nrecovered {}\n", recovered->cluster_id,
+                        recovered->end.term.value(), recovered->end.index.value(), recovered->at_s);
+  }
   return fmt::format("{}check {:08x}\n", body, wire::crc32c(body));
 }
 
 Result<Restored> decode_restored(const std::string& text) {
   const std::uint64_t format = number_behind(text, kHeading, 10);
   const bool plain = text.find(fmt::format("{}{}\n", kHeading, format)) == 0;
-  if (plain && format != kRestoredFormat) {
+  const bool recovered = format == kRecoveredFormat;
+  if (plain && format != kRestoredFormat && !recovered) {
     return Error{ErrorCode::unsupported_format,
-                 fmt::format("it has format {}, this build knows {}: use a newer build", format,
-                             kRestoredFormat)};
+                 fmt::format("it has format {}, this build knows {} and {}: use a newer build",
+                             format, kRestoredFormat, kRecoveredFormat)};
   }
   Restored restored;
   restored.generation = number_behind(text, "\ngeneration ", 16);
   restored.base = raft::Index(number_behind(text, "\nindex ", 10));
+  if (recovered) {
+    Recovered& from = restored.recovered.emplace();
+    from.cluster_id = number_behind(text, "\ngiven-up ", 16);
+    from.end.term = raft::Term(number_behind(text, "\nend ", 10));
+    from.end.index =
+        raft::Index(number_behind(text, fmt::format("\nend {} ", from.end.term.value()), 10));
+    from.at_s = number_behind(text, "\nrecovered ", 10);
+  }
+  const bool named = !recovered || restored.recovered->cluster_id != 0;
   // The lines above are lenient; this accepts only the exact text that encode_restored() writes.
-  if (restored.generation == 0 || encode_restored(restored) != text) {
+  if (restored.generation == 0 || !named || encode_restored(restored) != text) {
     return Error{ErrorCode::corrupted,
                  "it is damaged: restore this directory again from the backup"};
   }
   return restored;
+}
+
+std::string given_up_text(const Recovered& recovered) {
+  return fmt::format(
+      "cluster {:016x} was given up: its majority was lost, and this group was recovered from "
+      "entry {} of term {} of its log (leasehold recover). Do not start this directory again: keep "
+      "it until nobody misses what it holds, then remove it, and add the node with an empty one",
+      recovered.cluster_id, recovered.end.index.value(), recovered.end.term.value());
 }
 
 Result<std::optional<Restored>> load_restored(const std::string& data_dir) {

@@ -10,6 +10,17 @@
 
 namespace leasehold::node {
 
+/// Of a group that was made of what a lost majority had left (`leasehold recover`): see
+/// docs/decisions/0035-a-recovered-group-is-a-new-group.md.
+struct Recovered {
+  std::uint64_t cluster_id = 0;  ///< of the group that was given up; not zero
+  raft::LogId end;               ///< where the log ended that it goes on from
+  std::uint64_t at_s = 0;        ///< seconds since 1970, for people
+  friend bool operator==(const Recovered&, const Recovered&) = default;
+};
+/// What a node of the group that was given up hears from one of the group that `restored` is of.
+std::string given_up_text(const Recovered& recovered);
+
 /// A restored group is a different group from that of the backup, even if its name and its members
 /// are the same: see docs/decisions/0008-a-restored-group-is-a-new-group.md.
 struct Restored {
@@ -17,6 +28,8 @@ struct Restored {
   std::uint64_t generation = 0;
   /// What the state machine holds: the log of the group begins behind it.
   raft::Index base;
+  /// None: it was made from a backup.
+  std::optional<Recovered> recovered{};
 
   /// Where the log begins, the same at every member: at a term in which nobody has voted, and
   /// which the group's own elections leave behind.

@@ -25,6 +25,10 @@ Result<void> NodeShell::start(const OpenMachine& open_machine) {
 
   net::TcpOptions tcp;
   tcp.cluster_id = ground.cluster_id;
+  if (ground.restored && ground.restored->recovered) {
+    tcp.given_up_cluster = ground.restored->recovered->cluster_id;
+    tcp.given_up_reason = given_up_text(*ground.restored->recovered);
+  }
   tcp.id = options_.id;
   tcp.uuid = self.uuid;
   tcp.incarnation = self.incarnation;

@@ -1,5 +1,6 @@
 #include <leasehold/kv/slot_layout.h>
 #include <leasehold/server/backup.h>
+#include <leasehold/server/backup_writer.h>
 #include <leasehold/server/front/backup_manifest.h>
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/storage/descriptor.h>
@@ -25,10 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kChunkBytes = std::size_t{1} << 20U;
-/// After this many bytes the disk begins to write them: otherwise the sync at the end would delay
-/// all other syncs.
-constexpr std::uint64_t kWritebackBytes = std::uint64_t{8} << 20U;
 /// Free space that a backup leaves on the disk: the log and the store need it before they treat the
 /// disk as full.
 constexpr std::uint64_t kSpareBytes = std::uint64_t{128} << 20U;
@@ -272,40 +269,12 @@ Result<BackupDone> Backups::write(const std::string& path, BackupWanted wanted) 
 
 Result<std::uint64_t> Backups::copy(const std::string& manifest, const replica::Snapshot& snapshot,
                                     const std::string& fresh, const std::string& path) {
-  const storage::Descriptor file{
-      ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, storage::kPrivateFileMode)};
-  if (file.get() < 0) return system_error("cannot make " + fresh, errno);
-  const auto cannot_write = [&] { return system_error("cannot write " + fresh, errno); };
-  if (!storage::write_all(file.get(), manifest)) return cannot_write();
-  const std::uint64_t size = snapshot.size();
-  size_ = size;
-  std::string chunk;
-  std::uint64_t flushed = 0;
-  for (std::uint64_t at = 0; at < size; at += chunk.size()) {
-    if (stopping_) return Error{ErrorCode::stopped, "the node is stopping"};
-    chunk.resize(std::min<std::uint64_t>(kChunkBytes, size - at));
-    if (auto read = snapshot.read(at, chunk.data(), chunk.size()); !read) return read.error();
-    if (!storage::write_all(file.get(), chunk)) return cannot_write();
-    written_ = at + chunk.size();
-    if (at - flushed >= kWritebackBytes) {
-      // A hint: an error is found by the sync.
-      static_cast<void>(::sync_file_range(file.get(), static_cast<off64_t>(flushed),
-                                          static_cast<off64_t>(at - flushed),
-                                          SYNC_FILE_RANGE_WRITE));
-      flushed = at;
-    }
-  }
-  if (::fsync(file.get()) != 0)
-    return system_error(fmt::format("cannot make {} durable", fresh), errno);
-  std::error_code error;
-  if (fs::exists(fs::symlink_status(path, error))) {
-    return Error{ErrorCode::in_use, path + " exists: choose another name"};
-  }
-  if (std::rename(fresh.c_str(), path.c_str()) != 0) {
-    return system_error("cannot name " + path, errno);
-  }
-  if (auto synced = storage::sync_folder(folder_); !synced) return synced.error();
-  return kManifestBytes + size;
+  size_ = snapshot.size();
+  const auto step = [this](std::uint64_t bytes) {
+    written_ = bytes;
+    return !stopping_.load();
+  };
+  return write_backup_file(manifest, snapshot, fresh, path, step);
 }
 
 }  // namespace leasehold::server

@@ -1,5 +1,6 @@
 #include <leasehold/node/machine_clock.h>
 #include <leasehold/node/node_identity.h>
+#include <leasehold/node/node_restored.h>
 #include <leasehold/server/admin/admin_port.h>
 #include <leasehold/server/commands/command_table.h>
 #include <leasehold/server/commands/report.h>
@@ -312,8 +313,28 @@ Result<void> make_data_dir(const ServeSettings& settings) {
   return {};
 }
 
+/// Says it at each start: what was lost is missing for good.
+void note_recovery(const node::Recovered& recovered, ServerState& state) {
+  const std::string cluster = fmt::format("{:016x}", recovered.cluster_id);
+  const std::string index = std::to_string(recovered.end.index.value());
+  state.options.recovery = {{"recovered", "yes"},
+                            {"recovered_from_cluster", cluster},
+                            {"recovered_end_term", std::to_string(recovered.end.term.value())},
+                            {"recovered_end_index", index},
+                            {"recovered_at", std::to_string(recovered.at_s)}};
+  spdlog::warn(
+      "this group was recovered from a lost majority of cluster {}: what was acknowledged there "
+      "behind entry {} is lost",
+      cluster, index);
+}
+
 /// What a session says of this node. `clock` outlives `state`'s use.
-void describe_node(ServerState& state, const node::MachineClock& clock) {
+void describe_node(const ServeSettings& settings, ServerState& state,
+                   const node::MachineClock& clock) {
+  const auto restored = node::load_restored(settings.data_dir);
+  if (restored && restored.value() && restored.value()->recovered) {
+    note_recovery(*restored.value()->recovered, state);
+  }
   state.options.notice = [](const std::string& text) { spdlog::warn("{}", text); };
   state.options.clocks = [&clock] { return clock.now(); };
   state.options.machine = machine_name();
@@ -337,7 +358,7 @@ Result<int> serve(const ServeSettings& settings) {
   Failure failure;
   auto clock = open_clock(settings);
   if (!clock) return clock.error();
-  describe_node(state, *clock.value());
+  describe_node(settings, state, *clock.value());
   storage::SyncTimes syncs(*clock.value());
   options.sync_times = &syncs;
   auto opened = Replicas::open(settings, options, *clock.value(), failure);

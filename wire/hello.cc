@@ -39,7 +39,7 @@ std::string printable(std::string text) {
 
 RefusalCode known_code(std::uint32_t code) {
   if (code < static_cast<std::uint32_t>(RefusalCode::version) ||
-      code > static_cast<std::uint32_t>(RefusalCode::unproved)) {
+      code > static_cast<std::uint32_t>(RefusalCode::given_up)) {
     return RefusalCode::refused_by_node;
   }
   return static_cast<RefusalCode>(code);

@@ -91,6 +91,7 @@ enum class RefusalCode : std::uint32_t {
   too_many = 9,
   removed = 10,   ///< the peer is no member any more, and nothing in its log says that it is again
   unproved = 11,  ///< the peer has not proved that it is the node that its hello names
+  given_up = 12,  ///< the peer's group was given up: another was recovered from what was left of it
 };
 
 struct Refusal {

@@ -138,7 +138,7 @@ void put_leases(const Leases& leases, rocksdb::WriteBatch& batch) {
     const std::string key = attached_key(where.first, where.second);
     LEASEHOLD_ASSERT((attached ? batch.Put(key, rocksdb::Slice()) : batch.Delete(key)).ok());
   }
-  if (leases.changed().empty()) return;
+  if (leases.changed().empty() && !leases.skipped()) return;
   const std::string newest =
       encode_record({leases.table().newest().value(), leases.table().newest_stamp()});
   LEASEHOLD_ASSERT(batch.Put(std::string(kNewestLeaseKey), newest).ok());

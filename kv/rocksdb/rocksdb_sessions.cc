@@ -59,7 +59,7 @@ Result<replica::SessionTable> read_sessions(rocksdb::DB& db) {
 }
 
 void put_sessions(const Sessions& sessions, rocksdb::WriteBatch& batch) {
-  if (sessions.changed().empty()) return;
+  if (sessions.changed().empty() && !sessions.skipped()) return;
   for (const replica::SessionId id : sessions.changed()) {
     const std::string key = session_key(id);
     if (const auto bytes = sessions.table().encode(id)) {

@@ -327,6 +327,9 @@ Result<std::shared_ptr<const replica::Snapshot>> RocksdbStore::take_snapshot() {
 Result<void> RocksdbStore::install_snapshot(const replica::Snapshot& snapshot) {
   return impl_->install_snapshot(snapshot);
 }
+Result<void> RocksdbStore::leave_gap(const NumberGap& gap) {
+  return impl_->leave_gap(gap);
+}
 Result<void> RocksdbStore::clear() {
   return impl_->clear();
 }

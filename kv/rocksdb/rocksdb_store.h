@@ -50,6 +50,13 @@ struct ArchiveInfo {
   friend bool operator==(const ArchiveInfo&, const ArchiveInfo&) = default;
 };
 
+/// What a state leaves out, so that no number comes again that was given in what it lacks.
+struct NumberGap {
+  raft::Index last;             ///< what the state is at behind the gap; above what is applied
+  std::uint64_t revisions = 0;  ///< and so fencing tokens
+  std::uint64_t ids = 0;        ///< of leases and of sessions, as far as the store chooses them
+};
+
 /// What a scrub has found at one instant.
 struct Scrubbed {
   raft::Index index;  ///< applied at that instant
@@ -123,6 +130,12 @@ class RocksdbStore final : public Store {
   /// it as they see another state. While nothing is applied. Errors: io, corrupted; then it has
   /// failed, or is as it was.
   Result<void> clear();
+
+  /// For the state of a group that goes on without what it has lost
+  /// (docs/decisions/0035): the numbers that are given from here on are behind the gap. On the
+  /// thread of apply(), or while nothing is applied. Errors: invalid_argument (there are no such
+  /// numbers), io, corrupted (the store has failed).
+  Result<void> leave_gap(const NumberGap& gap);
 
   /// Ends every wait for space on a full disk, now and later: a waiting command fails as on any
   /// disk error, and is applied again from the log at the next start. For a node that stops. Any

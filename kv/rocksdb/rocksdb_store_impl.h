@@ -43,6 +43,7 @@ class RocksdbStore::Impl final : private Backend {
 
   // rocksdb_store_writes.cc
   std::vector<Bytes> apply(const std::vector<replica::Command>& commands, raft::Index last);
+  Result<void> leave_gap(const NumberGap& gap);
   void interrupt() { interrupted_.store(true); }
 
   // rocksdb_store_trust.cc

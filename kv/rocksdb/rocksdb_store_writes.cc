@@ -23,6 +23,8 @@ namespace {
 constexpr std::size_t kChangedBytesMax = std::size_t{16} << 20U;
 /// How often a wait for space checks whether it has to end.
 constexpr std::chrono::milliseconds kWaitStep{20};
+/// Of revisions and ids: two such numbers together are still one.
+constexpr std::uint64_t kNumbersEnd = std::uint64_t{1} << 62U;
 
 /// What replicas compare: the records, and the counters.
 StateSum compared_sum(const Database& database, const Counters& counters) {
@@ -147,6 +149,26 @@ std::vector<Bytes> RocksdbStore::Impl::apply(const std::vector<replica::Command>
                    encode_reply(ErrorReply{ErrorKind::store_failed, refused->message}));
   }
   return replies;
+}
+
+Result<void> RocksdbStore::Impl::leave_gap(const NumberGap& gap) {
+  if (auto failed = failure()) return *failed;
+  Database& database = live();
+  const Counters before{database.revision_.load(), database.keys_.load()};
+  const std::uint64_t newest = std::max({before.revision, database.leases_.table().newest().value(),
+                                         database.sessions_.table().newest().value()});
+  if (gap.last.value() <= database.applied_.load() || newest >= kNumbersEnd ||
+      gap.revisions >= kNumbersEnd || gap.ids >= kNumbersEnd) {
+    return Error{ErrorCode::invalid_argument, "the store has no numbers behind such a gap"};
+  }
+  const Counters counters{before.revision + gap.revisions, before.keys};
+  database.sessions_.skip_ids(gap.ids);
+  database.leases_.skip_ids(gap.ids);
+  events_.skip_to(counters.revision);
+  if (auto written = write_changes(counters, gap.last); !written) return fail(written.error());
+  database.revision_.store(counters.revision, std::memory_order_release);
+  database.applied_.store(gap.last.value(), std::memory_order_release);
+  return {};
 }
 
 // Most of what is written: the sum moves here, without another look at the batch.

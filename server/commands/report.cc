@@ -194,10 +194,10 @@ void replication_section(Lines& lines, const node::NodeStatus& status, const Ser
   lines.add("members", status.members.size());
   lines.add("feature_level", std::uint64_t{status.level});
   lines.add("log_syncs", status.syncs);
-  lines.add("peer_connections_plain", peer_connections(status, "plain"));
-  lines.add("peer_connections_key", peer_connections(status, "key"));
-  lines.add("peer_connections_tls", peer_connections(status, "tls"));
+  for (const std::string kind : {"plain", "key", "tls"})
+    lines.add("peer_connections_" + kind, peer_connections(status, kind));
   lines.add("peer_frames_rejected", status.frames_rejected);
+  for (const auto& [name, value] : state.options.recovery) lines.add(name, value);
   lines.add("deputy", status.deputy ? "running" : "none");
   lines.add("deputy_restarts", status.deputy_restarts);
   lines.add("end_notices", status.notices_heard ? "heard" : "not heard");

@@ -13,13 +13,17 @@
 //   bytes 123456               of the archive
 //   check 8 hex digits         CRC32C of everything above
 //
-// and line feeds up to its fixed size.
+// and line feeds up to its fixed size. Of a recovery the format is 2, with this line before
+// `check`:
+//
+//   recovered 7 4700           the end of the log: term and index
 #include <leasehold/base/assert.h>
 #include <leasehold/server/front/backup_manifest.h>
 #include <leasehold/wire/crc32c.h>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <iterator>
 #include <system_error>
@@ -28,6 +32,7 @@ namespace leasehold::server {
 namespace {
 
 constexpr unsigned kFormat = 1;
+constexpr unsigned kRecoveredFormat = 2;
 constexpr std::string_view kHeading = "leasehold-backup ";
 constexpr std::string_view kCheck = "check ";
 constexpr std::size_t kCheckDigits = 8;
@@ -79,31 +84,44 @@ class Lines {
     rest_.remove_prefix(end + 1);
     return value;
   }
-  std::uint64_t number(std::string_view name, int base = 10) {
+  std::uint64_t number(std::string_view name, int base = 10) { return parsed(value(name), base); }
+  raft::LogId log_id(std::string_view name) {
     const std::string_view text = value(name);
-    std::uint64_t number = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number, base);
-    ok_ = ok_ && parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
-    return ok_ ? number : 0;
+    const std::size_t blank = std::min(text.find(' '), text.size());
+    const std::uint64_t term = parsed(text.substr(0, blank), 10);
+    const std::uint64_t index = parsed(text.substr(std::min(blank + 1, text.size())), 10);
+    return {raft::Term(term), raft::Index(index)};
   }
 
  private:
+  std::uint64_t parsed(std::string_view text, int base) {
+    std::uint64_t number = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), number, base);
+    ok_ = ok_ && read.ec == std::errc() && read.ptr == text.data() + text.size();
+    return ok_ ? number : 0;
+  }
+
   std::string_view rest_;
   bool ok_ = true;
 };
 
 bool valid(const BackupManifest& manifest) {
   return !manifest.cluster.empty() && manifest.cluster.size() <= kClusterNameBytesMax &&
-         manifest.generation != 0 && manifest.cluster_id != 0 && manifest.index > raft::Index(0);
+         manifest.generation != 0 && manifest.cluster_id != 0 && manifest.index > raft::Index(0) &&
+         (!manifest.recovered_end || manifest.recovered_end->index < manifest.index);
 }
 
 std::string spelled(const BackupManifest& manifest) {
   std::string out = fmt::format(
       "{}{}\ncluster {}\ncluster-id {:016x}\ngeneration {:016x}\n"
       "node {}\nterm {}\nindex {}\nrevision {}\nkeys {}\ntaken {}\nbytes {}\n",
-      kHeading, kFormat, escaped(manifest.cluster), manifest.cluster_id, manifest.generation,
-      manifest.node.value(), manifest.term.value(), manifest.index.value(), manifest.revision,
-      manifest.keys, manifest.taken_s, manifest.archive_bytes);
+      kHeading, manifest.recovered_end ? kRecoveredFormat : kFormat, escaped(manifest.cluster),
+      manifest.cluster_id, manifest.generation, manifest.node.value(), manifest.term.value(),
+      manifest.index.value(), manifest.revision, manifest.keys, manifest.taken_s,
+      manifest.archive_bytes);
+  if (const auto& end = manifest.recovered_end) {
+    out += fmt::format("recovered {} {}\n", end->term.value(), end->index.value());
+  }
   out += fmt::format("{}{}\n", kCheck, check_text(out));
   LEASEHOLD_ASSERT(out.size() <= kManifestBytes);
   out.resize(kManifestBytes, '\n');
@@ -138,10 +156,11 @@ Result<BackupManifest> decode_manifest(std::string_view bytes) {
   if (bytes.size() < kManifestBytes || !check_holds(bytes)) return damaged;
   Lines in(bytes);
   const std::uint64_t format = in.number(kHeading);
-  if (in.ok() && format != kFormat) {
+  if (in.ok() && format != kFormat && format != kRecoveredFormat) {
     return Error{ErrorCode::unsupported_format,
-                 fmt::format("the backup has format {}, this build knows {}: use a newer build",
-                             format, kFormat)};
+                 fmt::format("the backup has format {}, this build knows {} and {}: use a newer "
+                             "build",
+                             format, kFormat, kRecoveredFormat)};
   }
   BackupManifest manifest;
   manifest.cluster = unescaped(in.value("cluster "));
@@ -154,6 +173,7 @@ Result<BackupManifest> decode_manifest(std::string_view bytes) {
   manifest.keys = in.number("keys ");
   manifest.taken_s = in.number("taken ");
   manifest.archive_bytes = in.number("bytes ");
+  if (format == kRecoveredFormat) manifest.recovered_end = in.log_id("recovered ");
   // The lines above may accept several spellings; only the canonical one passes here.
   if (!in.ok() || !valid(manifest) || spelled(manifest) != bytes) return damaged;
   return manifest;

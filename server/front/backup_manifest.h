@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,9 @@ struct BackupManifest {
   std::uint64_t keys = 0;
   std::uint64_t taken_s = 0;        ///< seconds since 1970, for people
   std::uint64_t archive_bytes = 0;  ///< of what follows the manifest
+  /// Of what `leasehold recover` made: where the log ended that the group of cluster_id had left.
+  /// None: a backup.
+  std::optional<raft::LogId> recovered_end{};
   friend bool operator==(const BackupManifest&, const BackupManifest&) = default;
 };
 

@@ -93,6 +93,8 @@ struct ServerOptions {
   /// From the next line of the operator's log on; one of kLogLevels. Any thread. Empty: nobody
   /// keeps a log.
   std::function<void(const std::string& level)> set_log_level;
+  /// What INFO says of a recovery from a lost majority, name and value.
+  std::vector<std::pair<std::string, std::string>> recovery{{"recovered", "no"}};
   /// Takes sentences for the operator's log. May be empty.
   std::function<void(const std::string&)> notice;
   /// What CONFIG GET shows, name and value.

@@ -1,10 +1,11 @@
 // Files of a data directory other than the log, and the beginnings of snapshots and backups:
-// memberships, snapshot heads, archives, manifests, RESTORED. The first byte chooses which, and
-// whether its length and its check are made right, so that the checks after these are reached. Each
-// decoder accepts exactly what its encoder writes.
+// memberships, snapshot heads, archives, manifests, RESTORED, RETIRED. The first byte chooses
+// which, and whether its length and its check are made right, so that the checks after these are
+// reached. Each decoder accepts exactly what its encoder writes.
 #include <leasehold/base/coding.h>
 #include <leasehold/kv/rocksdb/rocksdb_archive.h>
 #include <leasehold/node/node_restored.h>
+#include <leasehold/node/node_retired.h>
 #include <leasehold/node/node_snapshot_file.h>
 #include <leasehold/raft/membership.h>
 #include <leasehold/server/front/backup_manifest.h>
@@ -77,6 +78,17 @@ void take_restored(std::string text, bool seal) {
   if (accepted(restored)) LEASEHOLD_ASSERT(node::encode_restored(restored.value()) == text);
 }
 
+/// The check stands in front of the report.
+void take_retired(std::string text, bool seal) {
+  const std::size_t head = text.find("\n\n");
+  if (seal && head != std::string::npos) {
+    const std::string lines = text.substr(0, head + 1);
+    text.insert(head + 1, check_line(lines + text.substr(head + 1)));
+  }
+  const auto retired = node::decode_retired(text);
+  if (accepted(retired)) LEASEHOLD_ASSERT(node::encode_retired(retired.value()) == text);
+}
+
 }  // namespace
 
 void take(std::string_view input) {
@@ -89,6 +101,7 @@ void take(std::string_view input) {
     case 1: return take_snapshot_head(bytes, seal);
     case 2: return take_archive_head(bytes, seal);
     case 3: return take_manifest(bytes, seal);
+    case 7: return take_retired(bytes, seal);
     default: return take_restored(bytes, seal);
   }
 }

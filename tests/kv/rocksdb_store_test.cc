@@ -73,6 +73,49 @@ TEST(RocksdbStore, NothingIsLeftOfWhatWasCleared) {
   EXPECT_EQ(store->size(), 0U);
 }
 
+// What was given behind the state that is left: tokens, ids and revisions of others, perhaps.
+TEST(RocksdbStore, NoNumberOfAGapIsEverGiven) {
+  constexpr std::uint64_t kRevisions = 1'000'000;
+  constexpr std::uint64_t kIds = 1000;
+  constexpr std::uint64_t kFirstLease = std::uint64_t{1} << 32U;
+  const TemporaryFolder folder;
+  StateSum sum;
+  {
+    const auto store = open_store(folder.path("kv"));
+    EXPECT_EQ(apply(*store, 1,
+                    {encoded(Set{"k", "v"}), encoded(OpenSession{}),
+                     encoded(GrantLease{grant::LeaseId(0), std::chrono::seconds(1), "n", "h"})}),
+              (std::vector<std::string>{"OK", "1", "[4294967296,2,]"}));
+    const std::uint64_t revision = store->revision();
+    EXPECT_EQ(store->leave_gap({raft::Index(3), 1, 1}).error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(store->leave_gap({raft::Index(9), ~std::uint64_t{0}, 1}).error().code,
+              ErrorCode::invalid_argument);
+    ASSERT_TRUE(store->leave_gap({raft::Index(5000), kRevisions, kIds}));
+    EXPECT_EQ(store->revision(), revision + kRevisions);
+    EXPECT_EQ(store->applied_index(), raft::Index(5000));
+    EXPECT_EQ(store->get("k").value()->bytes.view(), "v");
+    const auto scrubbed = store->scrub([](std::uint64_t) { return true; });
+    ASSERT_TRUE(scrubbed && scrubbed.value());
+    EXPECT_EQ(scrubbed.value()->kept, scrubbed.value()->stored);
+    sum = scrubbed.value()->kept;
+  }
+  // The numbers are durable although no lease and no session was.
+  const auto store = open_store(folder.path("kv"));
+  EXPECT_EQ(store->durable_index(), raft::Index(5000));
+  const auto scrubbed = store->scrub([](std::uint64_t) { return true; });
+  ASSERT_TRUE(scrubbed && scrubbed.value());
+  EXPECT_EQ(scrubbed.value()->stored, sum);
+  const std::uint64_t token = store->revision() + 1;
+  EXPECT_GT(token, kRevisions);
+  const auto replies =
+      apply(*store, 5001,
+            {encoded(GrantLease{grant::LeaseId(0), std::chrono::seconds(1), "other", "h"}),
+             encoded(OpenSession{})});
+  const std::string lease = std::to_string(kFirstLease + kIds + 1);
+  EXPECT_EQ(replies, (std::vector<std::string>{"[" + lease + "," + std::to_string(token) + ",]",
+                                               std::to_string(kIds + 2)}));
+}
+
 /// Applies commands in another process (see store_child.cc), which dies without warning.
 void apply_and_die(const std::string& dir, std::uint64_t seed, std::size_t upto,
                    std::size_t flush_at) {

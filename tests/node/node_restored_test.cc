@@ -67,15 +67,29 @@ TEST(RestoredFormat, Golden) {
   EXPECT_EQ(decode_restored(text).value(), kRestored);
 }
 
-TEST(RestoredFormat, AnotherFormatNamesBothNumbers) {
-  const auto refused = decode_restored("leasehold-restored 2\nwhatever\n");
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::unsupported_format);
-  EXPECT_NE(refused.error().message.find("format 2, this build knows 1"), std::string::npos);
+Restored recovered_one() {
+  Restored restored = kRestored;
+  restored.recovered = Recovered{0xdeadbeefU, {raft::Term(7), raft::Index(4700)}, 1763748000};
+  return restored;
 }
 
-TEST(RestoredFormat, OnlyTheExactTextIsAccepted) {
-  const std::string good = encode_restored(kRestored);
+TEST(RestoredFormat, GoldenOfARecovery) {
+  const std::string text = encode_restored(recovered_one());
+  EXPECT_EQ(text.substr(0, text.find("check")),
+            "leasehold-restored 2\ngeneration 5a17c0ffee123456\nindex 4711\n"
+            "given-up 00000000deadbeef\nend 7 4700\nrecovered 1763748000\n");
+  EXPECT_EQ(decode_restored(text).value(), recovered_one());
+}
+
+TEST(RestoredFormat, AnotherFormatNamesBothNumbers) {
+  const auto refused = decode_restored("leasehold-restored 3\nwhatever\n");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::unsupported_format);
+  EXPECT_NE(refused.error().message.find("format 3, this build knows 1 and 2"), std::string::npos);
+}
+
+void expect_only_exact(const Restored& restored) {
+  const std::string good = encode_restored(restored);
   const auto refused = [](const std::string& text) {
     const auto decoded = decode_restored(text);
     return !decoded && (decoded.error().code == ErrorCode::corrupted ||
@@ -106,6 +120,11 @@ TEST(RestoredFormat, OnlyTheExactTextIsAccepted) {
     }
     EXPECT_TRUE(text == good || refused(text)) << text;
   }
+}
+
+TEST(RestoredFormat, OnlyTheExactTextIsAccepted) {
+  expect_only_exact(kRestored);
+  expect_only_exact(recovered_one());
 }
 
 TEST_F(RestoredTest, WhatTheStateMachineHoldsHasToFit) {

@@ -68,6 +68,22 @@ TEST(BackupManifest, Golden) {
   EXPECT_EQ(decode_manifest(sealed(kLines)).value(), example());
 }
 
+TEST(BackupManifest, GoldenOfARecovery) {
+  BackupManifest manifest = example();
+  manifest.recovered_end = raft::LogId{raft::Term(7), raft::Index(4700)};
+  const std::string lines =
+      with("leasehold-backup 1\n", "leasehold-backup 2\n") + "recovered 7 4700\n";
+  EXPECT_EQ(encode_manifest(manifest), sealed(lines));
+  EXPECT_EQ(decode_manifest(sealed(lines)).value(), manifest);
+  for (const char* other : {"", "recovered 7\n", "recovered 7 \n", "recovered 07 4700\n",
+                            "recovered 7  4700\n", "recovered 7 4711\n"}) {
+    EXPECT_EQ(refusal(sealed(with("leasehold-backup 1\n", "leasehold-backup 2\n") + other)),
+              ErrorCode::corrupted)
+        << other;
+  }
+  EXPECT_EQ(refusal(sealed(std::string(kLines) + "recovered 7 4700\n")), ErrorCode::corrupted);
+}
+
 TEST(BackupManifest, EveryNameOfAClusterComesBack) {
   BackupManifest manifest = example();
   for (int byte = 0; byte < 256; ++byte) {
@@ -82,13 +98,13 @@ TEST(BackupManifest, EveryNameOfAClusterComesBack) {
 }
 
 TEST(BackupManifest, AnotherFormatNamesBothNumbers) {
-  const auto refused = decode_manifest(sealed("leasehold-backup 2\nnobody knows\n"));
+  const auto refused = decode_manifest(sealed("leasehold-backup 3\nnobody knows\n"));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::unsupported_format);
-  EXPECT_NE(refused.error().message.find("format 2, this build knows 1"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("format 3, this build knows 1 and 2"), std::string::npos);
   // One that only looks like another format.
   std::string damaged = sealed(kLines);
-  damaged[std::string_view("leasehold-backup ").size()] = '3';
+  damaged[std::string_view("leasehold-backup ").size()] = '4';
   EXPECT_EQ(refusal(damaged), ErrorCode::corrupted);
 }
 
