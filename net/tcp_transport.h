@@ -58,7 +58,7 @@ struct TcpLimits {
 };
 
 struct TcpOptions {
-  std::uint64_t cluster_id = 0;   ///< see cluster_id() in handshake.h
+  std::uint64_t cluster_id = 0;  ///< see cluster_id() in handshake.h
   /// The cluster that was given up for this one, and what its nodes hear; 0: none.
   std::uint64_t given_up_cluster = 0;
   std::string given_up_reason{};
