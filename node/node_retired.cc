@@ -39,8 +39,8 @@ std::uint64_t hex_behind(std::string_view text, std::string_view name) {
   return number;
 }
 
-Error file_error(const std::string& what, int code) {
-  return {ErrorCode::io, fmt::format("{}: {}", what, std::generic_category().message(code))};
+Error cannot(const std::string& what, int code) {
+  return {ErrorCode::io, fmt::format("cannot {}: {}", what, std::generic_category().message(code))};
 }
 
 }  // namespace
@@ -84,11 +84,11 @@ Result<std::optional<Retired>> load_retired(const std::string& data_dir) {
   const storage::Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.get() < 0) {
     if (errno == ENOENT || errno == ENOTDIR) return std::optional<Retired>();
-    return file_error("cannot open " + path, errno);
+    return cannot("open " + path, errno);
   }
   std::string text(kRetiredBytesMax, '\0');
   const ssize_t length = ::read(file.get(), text.data(), text.size());
-  if (length < 0) return file_error("cannot read " + path, errno);
+  if (length < 0) return cannot("read " + path, errno);
   text.resize(static_cast<std::size_t>(length));
   auto retired = decode_retired(text);
   if (!retired.ok()) {
@@ -105,11 +105,11 @@ Result<void> retire(const std::string& data_dir, const Retired& retired) {
         ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, storage::kPrivateFileMode)};
     if (file.get() < 0 || !storage::write_all(file.get(), encode_retired(retired)) ||
         ::fsync(file.get()) != 0) {
-      return file_error("cannot write " + fresh, errno);
+      return cannot("write " + fresh, errno);
     }
   }
   if (std::rename(fresh.c_str(), path.c_str()) != 0)
-    return file_error("cannot name " + path, errno);
+    return cannot("name " + path, errno);
   return storage::sync_folder(data_dir);
 }
 
