@@ -108,8 +108,7 @@ Result<void> retire(const std::string& data_dir, const Retired& retired) {
       return cannot("write " + fresh, errno);
     }
   }
-  if (std::rename(fresh.c_str(), path.c_str()) != 0)
-    return cannot("name " + path, errno);
+  if (std::rename(fresh.c_str(), path.c_str()) != 0) return cannot("name " + path, errno);
   return storage::sync_folder(data_dir);
 }
 
