@@ -145,7 +145,7 @@ LeaseLab.History = class {
     };
     this.groups.push(group);
     const joint = group.outgoing.length ? `; joint with ${group.outgoing.join(" ")}: both halves count` : "";
-    const learn = group.learners.length ? `; ${group.learners.join(" ")} learn` : "";
+    const learn = group.learners.length ? `; learners: ${group.learners.join(" ")}` : "";
     this.tell(at, null, `The group by entry ${group.index}: ${group.voters.join(" ")} vote${joint}${learn}`, 3);
   }
 

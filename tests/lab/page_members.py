@@ -21,7 +21,7 @@ def changes_members(page, check):
                "!document.querySelector(`[data-verb=${verb}]`).disabled).join()")
     check(page.get(pressed) == "add", page.get(pressed))
     does("v", "a", "v")
-    check("learner" in node(4) and "4 learn" in page.words("#news") + page.words("#events"), page.words("#events"))
+    check("learner" in node(4) and "vote; learners: 4" in page.words("#events"), page.words("#events"))
     # The leader has not committed the first change, and the core says so.
     check("Node 4 refused: promote 4: an earlier change" in page.words("#news"), page.words("#news"))
     page.browser.evaluate("leaseLab.moveTo(2000)")
