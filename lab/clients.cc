@@ -32,6 +32,15 @@ const char* basis_name(raft::ReadBasis basis) {
 
 }  // namespace
 
+sim::SimNode* newest_leader(const std::vector<sim::SimNode*>& nodes) {
+  sim::SimNode* newest = nullptr;
+  for (sim::SimNode* node : nodes) {
+    if (!node->leads()) continue;
+    if (newest == nullptr || node->running().term() > newest->running().term()) newest = node;
+  }
+  return newest;
+}
+
 Clients::Clients(sim::World& world, std::vector<sim::SimNode*> nodes, const sim::Ledger& ledger,
                  story::Sink sink)
     : world_(world), nodes_(std::move(nodes)), ledger_(ledger), sink_(std::move(sink)) {}
@@ -55,12 +64,7 @@ void Clients::read_at_leaders(Duration period) {
 }
 
 void Clients::write_at_leader(Duration period) {
-  sim::SimNode* newest = nullptr;
-  for (sim::SimNode* node : nodes_) {
-    if (!node->leads()) continue;
-    if (newest == nullptr || node->running().term() > newest->running().term()) newest = node;
-  }
-  if (newest != nullptr) write(*newest);
+  if (sim::SimNode* leader = newest_leader(nodes_); leader != nullptr) write(*leader);
   world_.queue.after(period, [this, period] { write_at_leader(period); });
 }
 

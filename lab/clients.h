@@ -17,6 +17,9 @@ namespace leasehold::lab {
 /// The oracle of Clients.
 inline constexpr const char* kStaleRead = "stale_read";
 
+/// Of the nodes that believe that they lead, the one of the newest term; null: none does.
+sim::SimNode* newest_leader(const std::vector<sim::SimNode*>& nodes);
+
 /// They stand beside the machines and note true time. All use one register, and every write has a
 /// value of its own. A read by lease is served as a connection's thread serves it in production:
 /// copy the lease view, then read the clock, then the state machine; without a valid lease the

@@ -21,8 +21,8 @@ constexpr Duration kLeap = milliseconds(1);
 sim::Plan plan_of(const Visit& visit) {
   sim::Plan plan;
   plan.seed = visit.seed;
-  plan.nodes.resize(static_cast<std::size_t>(visit.nodes));
-  plan.founders = plan.nodes.size();
+  plan.nodes.resize(static_cast<std::size_t>(visit.all()));
+  plan.founders = static_cast<std::size_t>(visit.nodes);
   for (sim::NodePlan& node : plan.nodes) {
     node.timing = visit.timing;
     node.apply_min = microseconds(1);
@@ -55,6 +55,38 @@ std::vector<sim::SimNode*> pointers_to(const std::vector<std::unique_ptr<sim::Si
   return all;
 }
 
+/// What the step asks for, as seen by a node that knows of `newest`. What is wrong with it, the
+/// core says.
+raft::WantedMembers wanted_by(const Step& step, const raft::Membership& newest) {
+  raft::WantedMembers wanted;
+  for (const raft::Member& member : newest.members) {
+    const bool votes = std::binary_search(newest.voters.begin(), newest.voters.end(), member.id) ||
+                       (member.id == step.node && step.verb == Verb::promote);
+    if (member.id == step.node && step.verb == Verb::remove) continue;
+    wanted.push_back({member.id, member.uuid, member.address,
+                      votes ? raft::Suffrage::voter : raft::Suffrage::learner});
+  }
+  if (newest.find(step.node) != nullptr || step.verb == Verb::remove) return wanted;
+  wanted.push_back({step.node, sim::uuid_of(step.node), fmt::format("node-{}:1", step.node.value()),
+                    step.verb == Verb::promote ? raft::Suffrage::voter : raft::Suffrage::learner});
+  return wanted;
+}
+
+std::string group_text(const raft::Membership& group) {
+  std::vector<std::uint64_t> voters;
+  std::vector<std::uint64_t> outgoing;
+  std::vector<std::uint64_t> learners;
+  for (const raft::NodeId id : group.voters) voters.push_back(id.value());
+  for (const raft::NodeId id : group.outgoing_voters) outgoing.push_back(id.value());
+  for (const raft::Member& member : group.members) {
+    if (!group.is_voter(member.id)) learners.push_back(member.id.value());
+  }
+  std::string text = fmt::format("voters {}", fmt::join(voters, ","));
+  if (!outgoing.empty()) text += fmt::format(" outgoing {}", fmt::join(outgoing, ","));
+  if (!learners.empty()) text += fmt::format(" learners {}", fmt::join(learners, ","));
+  return text;
+}
+
 }  // namespace
 
 Lab::Lab(const Visit& visit)
@@ -62,19 +94,20 @@ Lab::Lab(const Visit& visit)
       world_(plan_of(visit), options_for(records_)),
       oracles_(world_),
       network_(world_),
-      durable_(visit.nodes),
-      rates_(visit.nodes) {
-  for (std::uint64_t i = 1; i <= visit.nodes; ++i) {
+      durable_(visit.all()),
+      rates_(visit.all()),
+      group_(sim::founding_membership(world_.plan)) {
+  for (std::uint64_t i = 1; i <= visit.all(); ++i) {
     nodes_.push_back(std::make_unique<sim::SimNode>(world_, oracles_, network_, raft::NodeId(i)));
   }
-  const std::vector<sim::SimNode*> all = pointers_to(nodes_);
-  oracles_.watch(all);
-  world_.recorder->watch(visit.seed, all);
+  all_ = pointers_to(nodes_);
+  oracles_.watch(all_);
+  world_.recorder->watch(visit.seed, all_);
   network_.set_deliver([this](raft::NodeId to, const raft::Peer& from, wire::PeerMessage& message) {
     at(to).receive(from, message);
   });
-  clients_ = std::make_unique<Clients>(world_, all, oracles_.ledger(), world_.options.record);
-  for (sim::SimNode* node : all) {
+  clients_ = std::make_unique<Clients>(world_, all_, oracles_.ledger(), world_.options.record);
+  for (sim::SimNode* node : all_) {
     node->set_on_death([this, node](bool machine) {
       clients_->node_died(*node);
       if (visit_.known_deaths != 0 && !machine) tell_end(*node);
@@ -151,7 +184,20 @@ void Lab::after_step() {
     const raft::Index durable = node->running().durable_index();
     if (std::exchange(known, durable) < durable) mark("durable", node->id(), durable, "");
   }
+  tell_group();
   if (world_.failed()) tell_finding();
+}
+
+void Lab::tell_group() {
+  const sim::SimNode* leader = newest_leader(all_);
+  if (leader == nullptr) return;
+  const raft::Index index = leader->running().present_core()->log().membership_index();
+  const std::pair<raft::Term, raft::Index> group_at(leader->running().term(), index);
+  if (group_at == std::exchange(group_at_, group_at)) return;
+  const raft::Membership& group = leader->running().membership();
+  if (group == group_) return;
+  group_ = group;
+  mark("group", leader->id(), index, group_text(group));
 }
 
 void Lab::tell_finding() {
@@ -193,6 +239,9 @@ bool Lab::act(const Step& step) {
     case Verb::jump: leap(node, step.amount); return true;
     case Verb::write: clients_->write(node); return true;
     case Verb::read: clients_->read(node, step.mode); return true;
+    case Verb::add:
+    case Verb::promote:
+    case Verb::remove: change_members(step); return true;
     case Verb::restart:
       if (node.up() || node.suspended()) return false;
       node.start();
@@ -239,6 +288,36 @@ bool Lab::transfer(sim::SimNode& node, raft::NodeId to) {
   event.done = [](const replica::TransferResult&) {};
   node.post(std::move(event));
   return true;
+}
+
+void Lab::change_members(const Step& step) {
+  sim::SimNode* asked = step.peer == raft::kNobody ? newest_leader(all_) : &at(step.peer);
+  const std::string what = fmt::format("{} {}", verb_name(step.verb), step.node.value());
+  if (asked == nullptr) {
+    return mark("refused", step.node, raft::Index(), what + ": nobody leads; ask again");
+  }
+  if (!asked->up()) {
+    return mark("refused", step.node, raft::Index(),
+                fmt::format("{}: no process runs at node {}", what, asked->id().value()));
+  }
+  replica::ChangeMembers event;
+  event.wanted = wanted_by(step, asked->running().membership());
+  event.deadline = asked->clock().now().promise + std::chrono::seconds(10);
+  event.done = [this, step, id = asked->id()](const replica::ChangeResult& result) {
+    on_changed(step, id, result);
+  };
+  asked->post(std::move(event));
+}
+
+void Lab::on_changed(const Step& step, raft::NodeId asked, const replica::ChangeResult& result) {
+  const bool unknown = result.status == replica::GroupCallStatus::unknown;
+  if (!unknown && !result.refused) return;
+  const std::string why =
+      unknown ? "begun, and not seen to end: the leader lost its place, or the time was over"
+              : raft::text_of(*result.refused);
+  mark(unknown ? "unknown" : "refused", step.node, raft::Index(),
+       fmt::format("{} {}: {}", verb_name(step.verb), step.node.value(), why));
+  records_.back().peer = asked;
 }
 
 /// The ended process is dead by now, whatever of it is still under way.

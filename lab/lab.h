@@ -5,6 +5,8 @@
 #include <leasehold/base/result.h>
 #include <leasehold/lab/clients.h>
 #include <leasehold/lab/visit.h>
+#include <leasehold/raft/membership.h>
+#include <leasehold/replica/calls.h>
 #include <leasehold/sim/judge/oracles.h>
 #include <leasehold/sim/world/sim_network.h>
 #include <leasehold/sim/world/sim_node.h>
@@ -16,6 +18,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace leasehold::lab {
@@ -46,9 +49,12 @@ class Lab {
   std::uint64_t hash() const { return world_.trace.hash(); }
   /// The first finding of any oracle, behind the oracle's name; empty if there is none.
   const std::string& violation() const { return violation_; }
-  /// What happened since the last call, in order: docs/formats/trace.md, and three kinds of `mark`
+  /// What happened since the last call, in order: docs/formats/trace.md, and these kinds of `mark`
   /// by their `what`: durable (the log of `node` is durable up to `index`), violation (`why` is the
-  /// oracle, `text` its finding), and unused (a step found nothing to do).
+  /// oracle, `text` its finding), unused (a step found nothing to do), refused and unknown (the
+  /// command for the members of `node` was not begun by `peer`, or not seen to end; `text` says
+  /// which and why), and group (by the log of the newest leader, `node`, the members are those of
+  /// entry `index`; `text`: "voters 1,2,3 outgoing 1,2 learners 4", without what is empty).
   std::vector<story::Record> take_records();
 
  private:
@@ -62,6 +68,9 @@ class Lab {
   void leap(sim::SimNode& node, std::int64_t length_ms);
   void lose_power(sim::SimNode& node);
   bool transfer(sim::SimNode& node, raft::NodeId to);
+  void change_members(const Step& step);
+  void on_changed(const Step& step, raft::NodeId asked, const replica::ChangeResult& result);
+  void tell_group();
   void tell_end(const sim::SimNode& ended);
   bool set_link(raft::NodeId from, raft::NodeId to, bool whole);
   bool set_links(raft::NodeId node, bool whole);
@@ -75,10 +84,14 @@ class Lab {
   sim::Oracles oracles_;
   sim::SimNetwork network_;
   std::vector<std::unique_ptr<sim::SimNode>> nodes_;
+  std::vector<sim::SimNode*> all_;
   std::unique_ptr<Clients> clients_;
   std::vector<raft::Index> durable_;
   /// By node: of its clocks, without a leap.
   std::vector<std::int64_t> rates_;
+  /// The newest leadership of which the members were looked at, and the entry that named them.
+  std::pair<raft::Term, raft::Index> group_at_;
+  raft::Membership group_;
   std::string violation_;
   /// Oracles that have reported a finding.
   std::set<std::string> told_;

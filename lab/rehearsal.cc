@@ -49,6 +49,41 @@ Step draw_step(Random& random, const Visit& visit) {
   return step;
 }
 
+Step members_step(Duration at, Verb verb, raft::NodeId node) {
+  Step step;
+  step.at = at;
+  step.verb = verb;
+  step.node = node;
+  return step;
+}
+
+/// In half of the rehearsals nodes join and leave. Drawn beside all else.
+void draw_members(Random random, Visit& visit) {
+  if (random.chance(1, 2)) return;
+  visit.spare = random.below(3);
+  std::vector<Step> steps;
+  for (std::uint64_t i = 1; i <= visit.spare; ++i) {
+    const raft::NodeId joins(visit.nodes + i);
+    const Duration added = milliseconds(random.between(1'000, 9'000));
+    const Duration promoted = added + milliseconds(random.between(20, 3'000));
+    steps.push_back(members_step(added, Verb::add, joins));
+    steps.push_back(members_step(promoted, Verb::promote, joins));
+  }
+  const std::uint64_t others = 1 + random.below(3);
+  for (std::uint64_t i = 0; i < others; ++i) {
+    const raft::NodeId node(1 + random.below(visit.all()));
+    const Duration removed = milliseconds(random.between(2'000, 16'000));
+    steps.push_back(members_step(removed, Verb::remove, node));
+    if (random.chance(1, 2)) continue;
+    const Duration added = removed + milliseconds(random.between(20, 3'000));
+    steps.push_back(members_step(added, Verb::add, node));
+    if (random.chance(1, 2)) steps.back().peer = raft::NodeId(1 + random.below(visit.all()));
+  }
+  visit.steps.insert(visit.steps.end(), steps.begin(), steps.end());
+  std::stable_sort(visit.steps.begin(), visit.steps.end(),
+                   [](const Step& one, const Step& other) { return one.at < other.at; });
+}
+
 }  // namespace
 
 Visit draw_visit(std::uint64_t seed) {
@@ -75,6 +110,7 @@ Visit draw_visit(std::uint64_t seed) {
     visit.steps.push_back(read.value());
   }
   visit.known_deaths = static_cast<std::int64_t>(random.below(2));
+  draw_members(sim::stream(seed, "members"), visit);
   return visit;
 }
 

@@ -118,6 +118,9 @@ std::string Writing::take(const Step& step) {
     }
     case Verb::jump: return "its clocks run fast or slow, and never leap";
     case Verb::suspend: return "its machines do not sleep";
+    case Verb::add:
+    case Verb::promote:
+    case Verb::remove: return "its members stay the same";
     case Verb::write:
     case Verb::read: return of_clients(step);
     case Verb::restart:
@@ -245,6 +248,9 @@ Result<std::string> scenario_of_visit(const Visit& visit, Duration until) {
   };
   if (visit.known_deaths != 0) {
     return wrong("in a scenario somebody says when a notice comes: choose that ends are not known");
+  }
+  if (visit.spare > 0) {
+    return wrong("in a scenario every node is a member: choose no spare nodes");
   }
   if (until > kScenarioLongest) return wrong("a visit of more than 60 s makes no scenario");
   Writing writing(visit, until);

@@ -13,9 +13,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::array<const char*, 17> kVerbs = {
-    "kill",  "power",   "restart", "pause", "resume", "suspend", "cut",  "one_way", "join",
-    "alone", "reunite", "slow",    "drift", "jump",   "write",   "read", "transfer"};
+constexpr std::array<const char*, 20> kVerbs = {
+    "kill",    "power", "restart",  "pause",   "resume",  "suspend", "cut",
+    "one_way", "join",  "alone",    "reunite", "slow",    "drift",   "jump",
+    "write",   "read",  "transfer", "add",     "promote", "remove"};
 constexpr std::array<const char*, 3> kModes = {"lease", "quorum", "log"};
 /// Of a pause, a sleep, a slow disk or a leap.
 constexpr std::int64_t kAmountMaxMs = 60'000;
@@ -23,7 +24,7 @@ constexpr std::int64_t kDriftMaxPpm = 900'000;
 constexpr std::int64_t kTimingMaxMs = 20'000;
 constexpr std::int64_t kPeriodMaxMs = 60'000;
 
-enum class Takes : std::uint8_t { nothing, peer, length, rate, mode };
+enum class Takes : std::uint8_t { nothing, peer, length, rate, mode, perhaps_asked };
 
 Takes taken_by(Verb verb) {
   switch (verb) {
@@ -37,6 +38,9 @@ Takes taken_by(Verb verb) {
     case Verb::jump: return Takes::length;
     case Verb::drift: return Takes::rate;
     case Verb::read: return Takes::mode;
+    case Verb::add:
+    case Verb::promote:
+    case Verb::remove: return Takes::perhaps_asked;
     case Verb::kill:
     case Verb::power:
     case Verb::restart:
@@ -95,11 +99,14 @@ Result<void> read_object(std::string_view word, std::uint64_t nodes, Step& step)
   const char* name = verb_name(step.verb);
   switch (taken_by(step.verb)) {
     case Takes::nothing: return {};
-    case Takes::peer: {
+    case Takes::peer:
+    case Takes::perhaps_asked: {
       const auto peer = between("the other node of a step", word, 1, std::int64_t(nodes));
       if (!peer) return peer.error();
       step.peer = raft::NodeId(static_cast<std::uint64_t>(peer.value()));
-      if (step.peer == step.node) return wrong(fmt::format("{} needs two different nodes", name));
+      if (taken_by(step.verb) == Takes::peer && step.peer == step.node) {
+        return wrong(fmt::format("{} needs two different nodes", name));
+      }
       return {};
     }
     case Takes::length:
@@ -155,7 +162,7 @@ Result<void> read_steps(std::string_view text, Visit& visit) {
     return wrong(fmt::format("a visit has at most {} steps", Visit::kStepsMax));
   }
   for (const std::string_view word : words) {
-    Result<Step> step = parse_step(word, visit.nodes);
+    Result<Step> step = parse_step(word, visit.all());
     if (!step) return step.error();
     if (!visit.steps.empty() && step.value().at < visit.steps.back().at) {
       return wrong("the steps of a visit stand in the order of their times");
@@ -175,6 +182,12 @@ Result<void> read_number(std::string_view name, std::string_view value, Visit& v
   if (name == "nodes") {
     if (value != "3" && value != "5" && value != "7") return wrong("nodes is 3, 5 or 7");
     visit.nodes = static_cast<std::uint64_t>(value.front() - '0');
+    return {};
+  }
+  if (name == "spare") {
+    const auto spare = between(name, value, 0, 2);
+    if (!spare) return spare.error();
+    visit.spare = static_cast<std::uint64_t>(spare.value());
     return {};
   }
   for (const Named& named : names_of(visit)) {
@@ -204,6 +217,8 @@ std::string step_text(const Step& step) {
     case Takes::peer: return text + fmt::format(".{}", step.peer.value());
     case Takes::length:
     case Takes::rate: return text + fmt::format(".{}", step.amount);
+    case Takes::perhaps_asked:
+      return step.peer == raft::kNobody ? text : text + fmt::format(".{}", step.peer.value());
     case Takes::mode: return text + "." + kModes[static_cast<std::size_t>(step.mode)];
   }
   LEASEHOLD_UNREACHABLE();
@@ -224,9 +239,12 @@ Result<Step> parse_step(std::string_view text, std::uint64_t nodes) {
   const auto node = between("the node of a step", words[2], 1, std::int64_t(nodes));
   if (!node) return node.error();
   step.node = raft::NodeId(static_cast<std::uint64_t>(node.value()));
-  const std::size_t length = taken_by(step.verb) == Takes::nothing ? 3 : 4;
+  const Takes takes = taken_by(step.verb);
+  if (takes == Takes::perhaps_asked && words.size() == 3) return step;
+  const std::size_t length = takes == Takes::nothing ? 3 : 4;
   if (words.size() != length) {
-    return wrong(fmt::format("{} takes {} words, with its time", words[1], length));
+    return wrong(fmt::format("{} takes {}{} words, with its time", words[1],
+                             takes == Takes::perhaps_asked ? "3 or " : "", length));
   }
   if (const Result<void> read = read_object(words.back(), nodes, step); !read) return read.error();
   return step;
@@ -234,6 +252,7 @@ Result<Step> parse_step(std::string_view text, std::uint64_t nodes) {
 
 std::string visit_text(const Visit& visit) {
   std::string text = fmt::format("seed={}&nodes={}", visit.seed, visit.nodes);
+  if (visit.spare > 0) text += fmt::format("&spare={}", visit.spare);
   Visit copy = visit;
   for (const Named& named : names_of(copy)) {
     text += fmt::format("&{}={}", named.name,

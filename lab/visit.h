@@ -34,6 +34,10 @@ enum class Verb : std::uint8_t {
   write,     ///< a client writes at the node
   read,      ///< a client reads at the node, in `mode`
   transfer,  ///< the node, if it leads, transfers the leadership to `peer`
+  // The command goes to `peer`, or to the newest leader if that is nobody.
+  add,      ///< the node is to join the group as a learner
+  promote,  ///< the node, a learner, is to vote
+  remove,   ///< the node is to leave the group
 };
 
 /// "one_way". Pinned: links hold these names.
@@ -58,7 +62,8 @@ struct Visit {
   static constexpr Duration kPeriodMin = std::chrono::milliseconds(5);
 
   std::uint64_t seed = 1;
-  std::uint64_t nodes = 3;  ///< 3, 5 or 7
+  std::uint64_t nodes = 3;  ///< 3, 5 or 7 form the group
+  std::uint64_t spare = 0;  ///< 0 to 2, behind them: they run, know of no group, and may join it
   lease::Timing timing;
   Duration delay = std::chrono::milliseconds(15);  ///< of a message: between 3/5 and 7/5 of it
   /// Between two reads at each leader, and between two writes. 0: none.
@@ -68,15 +73,18 @@ struct Visit {
   /// end, as from a deputy (lease/README.md, rules 37 to 40), after a message's way.
   std::int64_t known_deaths = 0;
   std::vector<Step> steps;  ///< by time; at one instant in the order in which they were added
+  std::uint64_t all() const { return nodes + spare; }
   friend bool operator==(const Visit&, const Visit&) = default;
 };
 
-/// "1500.kill.1", "2000.read.2.quorum", "900.drift.3.-50000".
+/// "1500.kill.1", "2000.read.2.quorum", "900.drift.3.-50000", "3000.add.4".
 std::string step_text(const Step& step);
-/// The only decoder of a step, for a cluster of `nodes`. Errors say what is wrong with which word.
+/// The only decoder of a step, for a cluster of `nodes`, spare ones included. Errors say what is
+/// wrong with which word.
 Result<Step> parse_step(std::string_view text, std::uint64_t nodes);
 
-/// "seed=1&nodes=3&lease=1000&…&steps=1500.kill.1~2000.read.2.quorum". Every name is written.
+/// "seed=1&nodes=3&lease=1000&…&steps=1500.kill.1~2000.read.2.quorum". Every name is written;
+/// `spare` only where there is one.
 std::string visit_text(const Visit& visit);
 /// The only decoder. What is left out keeps its default; names may be in any order. Refuses unknown
 /// names, numbers out of their ranges, and timing that breaks an inequality of lease::Timing.

@@ -25,7 +25,7 @@ LeaseLab.Painter = class {
     const style = getComputedStyle(document.documentElement);
     for (const name of ["ink", "faint", "line", "paper", "lane", "follower", "candidate", "leader",
       "down", "promise", "lease", "lease-ink", "append", "reply", "vote", "other", "lost", "tie",
-      "read-lease", "read-quorum", "read-leader", "read-log", "write", "stale", "now"]) {
+      "read-lease", "read-quorum", "read-leader", "read-log", "write", "stale", "now", "member", "no-member"]) {
       this.colours[name] = style.getPropertyValue("--" + name).trim();
     }
   }
@@ -58,6 +58,7 @@ LeaseLab.Painter = class {
     pen.clearRect(0, 0, this.width, this.height);
     pen.font = "11px system-ui, sans-serif";
     this.drawAxis();
+    this.drawJoint();
     for (const node of history.nodes) this.drawLane(node, node.id === selected);
     this.drawMessages();
     for (const node of history.nodes) this.drawTie(node);
@@ -138,9 +139,11 @@ LeaseLab.Painter = class {
     pen.stroke();
     this.drawRuler(node, top);
     this.drawRoles(node);
+    this.drawSeats(node);
     this.drawPromises(node);
     this.drawLease(node);
     this.drawDurable(node);
+    this.drawMembers(node);
     this.drawStops(node);
   }
 

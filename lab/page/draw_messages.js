@@ -217,6 +217,8 @@ Object.assign(LeaseLab.Painter.prototype, {
 
   /** What stands at a place of the canvas, in words; "" if nothing does. */
   wordsAt(x, y) {
+    const members = this.membersAt(x, y);
+    if (members) return members;
     const t = this.timeAt(x);
     const reach = 5 / this.width * (this.view.to - this.view.from);
     for (const node of this.history.nodes) {

@@ -26,7 +26,9 @@ LeaseLab.HandsPanel = class {
       <div class="hand"><span>clients</span>${this.button("write", "Write", "W")}
         ${this.button("read", "Read", "L", ".lease")}${this.button("read", "by quorum", "Q", ".quorum")}
         ${this.button("read", "through the log", "", ".log")}</div>
-      <div class="hand"><span>leadership</span>${this.button("transfer", "Transfer to the other node", "T", ".peer")}</div>`;
+      <div class="hand"><span>leadership</span>${this.button("transfer", "Transfer to the other node", "T", ".peer")}</div>
+      <div class="hand"><span>members</span>${this.button("add", "Add", "A")}${this.button("promote", "Promote", "V")}
+        ${this.button("remove", "Remove", "X")}<small id="seat"></small></div>`;
     this.peer = root.querySelector("#peer");
     this.drift = root.querySelector("#drift");
     this.rate = root.querySelector("#rate");
@@ -66,12 +68,19 @@ LeaseLab.HandsPanel = class {
     const node = history.nodes[this.node - 1];
     const role = history.roleAt(node, t).role;
     const up = role !== "down";
+    const seat = history.seatAt(this.node, t);
+    const shown = LeaseLab.seats[seat];
+    const note = this.root.querySelector("#seat");
+    if (note.textContent !== shown) note.textContent = shown;
     for (const button of this.root.querySelectorAll("button")) {
       const verb = button.dataset.verb;
       let useful = true;
       if (verb === "restart") useful = !up;
       if (["kill", "power", "pause", "suspend", "slow"].includes(verb)) useful = up;
       if (verb === "resume") useful = Boolean(history.stopAt(node, t));
+      if (verb === "add") useful = seat === "no_member" || seat === "removed";
+      if (verb === "promote") useful = seat === "learner";
+      if (verb === "remove") useful = seat === "learner" || seat === "voter";
       if (verb === "transfer") useful = role === "leader";
       if (button.disabled === useful) button.disabled = !useful;
     }

@@ -16,19 +16,27 @@ LeaseLab.lastAt = function (items, t) {
   return low - 1;
 };
 
+/** What a node is to the group. */
+LeaseLab.seats = {
+  voter: "voter", learner: "learner", leaving: "leaving voter", removed: "removed", no_member: "not a member",
+};
+
 LeaseLab.History = class {
-  constructor(count) {
+  /** Lanes, and how many of the nodes form the group at first. */
+  constructor(count, founders = count) {
+    this.founders = founders;
     this.nodes = [];
     for (let id = 1; id <= count; ++id) {
       this.nodes.push({
         id, roles: [], promises: [], leases: [], stops: [], clocks: [], durable: [], commits: [],
-        operations: [],
+        operations: [], members: [],
       });
     }
     this.messages = [];
     this.cuts = [];
     this.told = [];        // what people read, in order
     this.findings = [];
+    this.groups = [];      // who belongs to the group by the log of its newest leader, if that has changed
     this.waiting = new Map();  // messages under way, by link
     this.asked = new Map();    // operations without an answer, by number
   }
@@ -115,6 +123,49 @@ LeaseLab.History = class {
   on_transfer(record, at, node) {
     this.tell(at, node, `transfer to node ${this.nameOf(record.peer)}: ${record.what} ${record.why || ""}`, 2);
   }
+
+  // ---- Members ----
+
+  on_members(record, at, node) {
+    if (!record.index) return;
+    const known = record.what === "committed";
+    node.members.push({at, index: record.index, committed: known, text: record.text || ""});
+    this.tell(at, node, known ? `knows that the members of entry ${record.index} are committed` :
+      `goes by the members of entry ${record.index}: ${record.text}`, known ? 1 : 2);
+  }
+
+  /** "voters 1,2,3 outgoing 1,2 learners 4". */
+  onGroup(record, at) {
+    const list = (name) => {
+      const found = new RegExp(`${name} ([0-9,]+)`).exec(record.text || "");
+      return found ? found[1].split(",").map(Number) : [];
+    };
+    const group = {
+      at, index: record.index, voters: list("voters"), outgoing: list("outgoing"), learners: list("learners"),
+    };
+    this.groups.push(group);
+    const joint = group.outgoing.length ? `; joint with ${group.outgoing.join(" ")}: both halves count` : "";
+    const learn = group.learners.length ? `; learners: ${group.learners.join(" ")}` : "";
+    this.tell(at, null, `The group by entry ${group.index}: ${group.voters.join(" ")} vote${joint}${learn}`, 3);
+  }
+
+  /** Whether anybody joins or leaves here. */
+  changesMembers() { return this.groups.length > 0 || this.founders < this.nodes.length; }
+
+  groupAt(t) { return this.groups[LeaseLab.lastAt(this.groups, t)] || null; }
+
+  /** "voter", "learner", "leaving" (it votes until the joint state is left), "removed", "no_member". */
+  seatIn(group, id) {
+    if (!group) return id <= this.founders ? "voter" : "no_member";
+    if (group.voters.includes(id)) return "voter";
+    if (group.outgoing.includes(id)) return "leaving";
+    if (group.learners.includes(id)) return "learner";
+    const been = id <= this.founders || this.groups.some((one) => one.at <= group.at &&
+      (one.voters.includes(id) || one.learners.includes(id)));
+    return been ? "removed" : "no_member";
+  }
+
+  seatAt(id, t) { return this.seatIn(this.groupAt(t), id); }
 
   // ---- Clocks ----
 
@@ -273,6 +324,8 @@ LeaseLab.History = class {
 
   on_mark(record, at, node) {
     if (record.what === "durable") node.durable.push({at, index: record.index});
+    if (record.what === "group") this.onGroup(record, at);
+    if (["refused", "unknown"].includes(record.what)) this.tell(at, node, `${record.what}: ${record.text}`, 3);
     if (record.what === "unused") this.tell(at, node, `nothing to do for “${record.text}”`, 1);
     if (record.what === "violation") {
       this.findings.push({at, oracle: record.why, text: record.text});

@@ -105,7 +105,7 @@ Object.assign(LeaseLab.App.prototype, {
       u: () => this.undo(),
     };
     if (moves[key]) return moves[key];
-    if (key >= "1" && key <= "7") return () => this.select(Number(key));
+    if (key >= "1" && key <= "9") return () => this.select(Number(key));
     const button = this.find("hands").querySelector(`[aria-keyshortcuts="${key.toUpperCase()}"]`);
     if (!button) return null;
     return () => { if (!button.disabled) button.click(); };
@@ -146,6 +146,10 @@ Object.assign(LeaseLab.App.prototype, {
       [line("append"), "append (thick: with entries)"], [line("reply"), "its acknowledgement"],
       [line("vote"), "pre-vote and vote"], [line("lost", 'stroke-dasharray="3 3"'), "lost"],
       [`<path d="M14 1 V13 M14 1 L21 4.5 L14 8" fill="var(--ink)" stroke="var(--ink)"/>`, "a step of yours"],
+      [box("no-member"), "not a member of the group, or removed; a learner's band is hollow"],
+      [`<path d="M17 2 L22 7 L17 12 L12 7 Z" fill="none" stroke="var(--member)" stroke-width="1.5"/>`,
+        "other members stand in its log; filled: they are committed"],
+      [`<rect x="0" y="5" width="34" height="4" fill="var(--member)"/>`, "the group is joint: both halves count"],
       [`<path d="M17 4 L20 10 L14 10 Z" fill="var(--faint)"/>`, "the log is durable up to here"],
     ];
     for (const basis of Object.values(LeaseLab.bases)) {

@@ -5,9 +5,10 @@ var LeaseLab = LeaseLab || {};
 
 LeaseLab.defaultLink = "seed=7&nodes=3";
 LeaseLab.keyHelp = [["space", "play or stop"], ["← →", "one event back or on"],
-  ["shift ← →", "100 ms back or on"], ["+ −", "closer, wider"], ["1 … 7", "choose a node"],
+  ["shift ← →", "100 ms back or on"], ["+ −", "closer, wider"], ["1 … 9", "choose a node"],
   ["K R P", "kill, restart, pause it"], ["C J", "cut it off, join its links"], ["S", "slow disk"],
-  ["W L Q", "write, read, read by quorum"], ["T", "transfer the leadership"], ["U", "undo"],
+  ["W L Q", "write, read, read by quorum"], ["T", "transfer the leadership"],
+  ["A V X", "add it to the group, let it vote, remove it"], ["U", "undo"],
   ["Home", "back to the start"]];
 
 LeaseLab.App = class {
@@ -156,7 +157,7 @@ LeaseLab.App = class {
   nameOf(id) { return this.session.history.nameOf(id); }
 
   changedNodes() {
-    const count = this.session.settings.nodes;
+    const count = LeaseLab.laneCount(this.session.settings);
     this.selected = Math.min(this.selected, count);
     const gutter = this.find("gutter");
     gutter.textContent = "";
@@ -173,7 +174,7 @@ LeaseLab.App = class {
   }
 
   select(id) {
-    if (id > this.session.settings.nodes) return;
+    if (id > LeaseLab.laneCount(this.session.settings)) return;
     this.selected = id;
     this.show();
     this.announceNode(this.session.history.nodes[id - 1]);
@@ -240,8 +241,12 @@ LeaseLab.App = class {
         `${Math.round(promise.edge.until - this.now)} ms` :
         {down: "no process", leader: "no lease"}[role.role] || (narrow ? "free" : "bound to nobody");
     const clock = `clock ${ahead >= 0 ? "+" : "−"}${Math.abs(ahead).toFixed(1)} ms`;
+    // Who does not vote follows, and no more.
+    const seat = this.session.history.seatAt(node.id, this.now);
+    const shown = role.role === "follower" && ["learner", "removed", "no_member"].includes(seat) ?
+      LeaseLab.seats[seat] : role.role.replace("_", "-");
     const html = `<span><b>${narrow ? "" : "Node "}${this.nameOf(node.id)}</b> ` +
-      `<span class="chip ${role.role}">${stop ? stop.what : role.role.replace("_", "-")}</span> ` +
+      `<span class="chip ${role.role} ${seat}">${stop ? stop.what : shown}</span> ` +
       `<small class="term">term ${role.term}</small></span><small>${left}</small>` +
       `<small class="${Math.abs(ahead) > 1 ? "wrong" : ""}">${clock}</small>`;
     if (button.innerHTMLKept !== html) button.innerHTML = button.innerHTMLKept = html;
@@ -299,7 +304,9 @@ LeaseLab.App = class {
     const {role, lease, promise, ahead} = this.factsOf(node);
     const held = lease ? `its lease lasts ${Math.round(lease.edge.until - this.now)} milliseconds` :
       promise ? `promised to node ${this.nameOf(promise.window.peer)}` : "bound to nobody";
-    this.say(`Node ${this.nameOf(node.id)}: ${role.role.replace("_", "-")}, term ${role.term}, ${held}, ` +
+    const history = this.session.history;
+    const seat = history.changesMembers() ? `${LeaseLab.seats[history.seatAt(node.id, this.now)]}, ` : "";
+    this.say(`Node ${this.nameOf(node.id)}: ${seat}${role.role.replace("_", "-")}, term ${role.term}, ${held}, ` +
       `its clock is ${ahead.toFixed(1)} milliseconds off.`);
   }
 };

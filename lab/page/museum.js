@@ -231,7 +231,7 @@ Object.assign(LeaseLab.App.prototype, {
     const words = this.find("twin-words");
     words.className = worse ? "worse" : "";
     if (words.textContent !== text) words.textContent = text;
-    this.fitTwin(this.twin.settings.nodes);
+    this.fitTwin(LeaseLab.laneCount(this.twin.settings));
     this.twinPainter.readColours();
     this.twinPainter.delay = this.twin.settings.delay;
     this.twinPainter.draw(this.twin.history, view, this.now, 0, this.twin.usable, this.twin.steps);

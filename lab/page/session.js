@@ -4,6 +4,9 @@
 
 var LeaseLab = LeaseLab || {};
 
+/** Of a visit: its group and its spare nodes. */
+LeaseLab.laneCount = (settings) => settings.nodes + (settings.spare || 0);
+
 LeaseLab.Session = class {
   constructor(core) {
     this.use(core);
@@ -38,7 +41,7 @@ LeaseLab.Session = class {
       else this.settings[word.slice(0, mark)] = Number(value);
     }
     this.usable = this.calls.usable() / 1e6;
-    this.history = new LeaseLab.History(this.settings.nodes);
+    this.history = new LeaseLab.History(LeaseLab.laneCount(this.settings), this.settings.nodes);
     this.reach = 0;
     this.take(0);
     return "";
@@ -103,8 +106,9 @@ LeaseLab.Session = class {
 
   /** Other numbers for the same seed and steps. Returns why the core refuses them. */
   change(settings, t) {
-    const fewer = settings.nodes < this.settings.nodes;
-    const steps = fewer ? [] : this.steps;
+    const fewer = LeaseLab.laneCount(settings) < LeaseLab.laneCount(this.settings);
+    const others = this.settings.spare && settings.nodes !== this.settings.nodes;
+    const steps = fewer || others ? [] : this.steps;
     const wrong = this.calls.check(this.linkOf(settings, steps));
     if (wrong) return wrong;
     this.settings = settings;

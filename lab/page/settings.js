@@ -56,6 +56,8 @@ LeaseLab.SettingsPanel = class {
   build() {
     this.root.innerHTML = `<div class="row"><fieldset><legend>nodes</legend>
       ${[3, 5, 7].map((n) => `<label><input type="radio" name="nodes" value="${n}"> ${n}</label>`).join("")}
+      </fieldset><fieldset><legend>spare nodes</legend>
+      ${[0, 1, 2].map((n) => `<label><input type="radio" name="spare" value="${n}"> ${n}</label>`).join("")}
       </fieldset><label>seed <input id="seed" type="number" min="0" max="999999999" step="1"></label>
       <button type="button" id="reset">Defaults</button></div><div id="slides"></div>
       <div class="rule" id="safety"><b></b><br><code></code></div>
@@ -65,6 +67,9 @@ LeaseLab.SettingsPanel = class {
     for (const slider of LeaseLab.sliders) slides.append(this.slide(slider));
     for (const radio of this.root.querySelectorAll("[name=nodes]")) {
       radio.addEventListener("change", () => this.changed("nodes", Number(radio.value)));
+    }
+    for (const radio of this.root.querySelectorAll("[name=spare]")) {
+      radio.addEventListener("change", () => this.changed("spare", Number(radio.value)));
     }
     this.seed = this.root.querySelector("#seed");
     this.seed.addEventListener("change", () => this.changed("seed", Number(this.seed.value)));
@@ -110,6 +115,9 @@ LeaseLab.SettingsPanel = class {
     }
     for (const radio of this.root.querySelectorAll("[name=nodes]")) {
       radio.checked = Number(radio.value) === settings.nodes;
+    }
+    for (const radio of this.root.querySelectorAll("[name=spare]")) {
+      radio.checked = Number(radio.value) === (settings.spare || 0);
     }
     if (document.activeElement !== this.seed) this.seed.value = settings.seed;
     const rules = LeaseLab.inequalities(settings);

@@ -44,6 +44,18 @@ std::vector<Record> of_kind(const std::vector<Record>& records, Kind kind) {
   return found;
 }
 
+std::vector<Record> marks_of(const std::vector<Record>& records, const std::string& what) {
+  std::vector<Record> marks = of_kind(records, Kind::mark);
+  std::erase_if(marks, [&what](const Record& mark) { return mark.what != what; });
+  return marks;
+}
+
+std::vector<std::string> texts_of(const std::vector<Record>& records) {
+  std::vector<std::string> texts;
+  for (const Record& record : records) texts.push_back(record.text);
+  return texts;
+}
+
 raft::NodeId newest_leader(const std::vector<Record>& records) {
   raft::NodeId leader = raft::kNobody;
   for (const Record& record : of_kind(records, Kind::role)) {
@@ -105,11 +117,14 @@ TEST(Lab, StepsInThePastAreRefused) {
 // ---- Within the bounds of the settings nothing is found ----
 
 TEST(Lab, RehearsalsBreakNoRule) {
+  std::size_t changed = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Lab lab(draw_visit(seed));
-    lab.run(std::chrono::seconds(20));
+    const std::vector<Record> records = records_of(lab, std::chrono::seconds(20));
     ASSERT_EQ(lab.violation(), "") << visit_text(lab.visit());
+    if (!marks_of(records, "group").empty()) ++changed;
   }
+  EXPECT_GT(changed, 40U) << "few of them change their members";
 }
 
 TEST(Lab, AClockThatIsWorseThanItsBoundIsFound) {
@@ -267,6 +282,110 @@ TEST(Lab, ANoticeTravelsOnALinkThatCarries) {
   EXPECT_EQ(notices[0].node, raft::NodeId(2));
   EXPECT_EQ(notices[0].peer, raft::NodeId(3));
   EXPECT_EQ(notices[0].at, milliseconds(1515));
+}
+
+// ---- Members ----
+
+/// Node 3 leads; node 4 is added and promoted.
+constexpr const char* kFourVote = "seed=7&spare=1&steps=1500.add.4~2000.promote.4";
+
+TEST(Lab, ASpareNodeLearnsAndThenVotes) {
+  Lab lab(visit_of(kFourVote));
+  const std::vector<Record> records = records_of(lab, milliseconds(2500));
+  EXPECT_THAT(texts_of(marks_of(records, "group")),
+              testing::ElementsAre("voters 1,2,3 learners 4", "voters 1,2,3,4 outgoing 1,2,3",
+                                   "voters 1,2,3,4"));
+  EXPECT_TRUE(marks_of(records, "refused").empty());
+  EXPECT_EQ(newest_leader(records), raft::NodeId(3));
+  EXPECT_EQ(lab.violation(), "");
+}
+
+TEST(Lab, WhoWasAddedIsNeededAndServes) {
+  // Three of four are a majority: without the vote of node 4 nobody leads when node 3 is dead.
+  Lab lab(visit_of(std::string(kFourVote) + "~2500.kill.3~5000.read.4.quorum~5500.kill.4"));
+  const std::vector<Record> joined = records_of(lab, milliseconds(5400));
+  const std::vector<Record> leaders = of_kind(joined, Kind::role);
+  EXPECT_TRUE(std::any_of(leaders.begin(), leaders.end(), [](const Record& role) {
+    return role.what == "leader" && role.at > milliseconds(2500);
+  }));
+  const std::vector<Record> reads = of_kind(joined, Kind::read);
+  EXPECT_TRUE(std::any_of(reads.begin(), reads.end(), [](const Record& read) {
+    return read.node == raft::NodeId(4) && read.at > milliseconds(5000) && read.why.empty();
+  }));
+  EXPECT_EQ(newest_leader(records_of(lab, milliseconds(9000))), raft::kNobody);
+  const std::vector<Record> alone = of_kind(records_of(lab, milliseconds(10000)), Kind::read);
+  EXPECT_TRUE(std::all_of(alone.begin(), alone.end(),
+                          [](const Record& read) { return read.why == "refused"; }));
+  EXPECT_EQ(lab.violation(), "");
+}
+
+TEST(Lab, ALeaderThatIsRemovedIsFollowedByAnother) {
+  Lab lab(visit_of("seed=7&steps=1500.remove.3~4000.read.3.lease"));
+  const std::vector<Record> records = records_of(lab, milliseconds(6000));
+  EXPECT_THAT(texts_of(marks_of(records, "group")),
+              testing::ElementsAre("voters 1,2 outgoing 1,2,3", "voters 1,2"));
+  const raft::NodeId next = newest_leader(records);
+  EXPECT_NE(next, raft::kNobody);
+  EXPECT_NE(next, raft::NodeId(3));
+  std::size_t served = 0;
+  for (const Record& read : of_kind(records, Kind::read)) {
+    EXPECT_NE(read.why, "stale");
+    if (read.at > milliseconds(4000) && read.why.empty()) ++served;
+  }
+  EXPECT_GT(served, 20U);
+  EXPECT_EQ(lab.violation(), "");
+}
+
+TEST(Lab, AReplayOfMembersIsTheSameRun) {
+  const Visit visit = visit_of(std::string(kFourVote) + "~2020.remove.1~3000.remove.1~4000.kill.3");
+  const Duration end = milliseconds(7000);
+  const std::uint64_t hash = hash_after(visit, end);
+  Lab lab(visit_of(visit_text(visit)));
+  for (Duration at{0}; at <= end; at += milliseconds(7)) lab.run(at);
+  lab.run(end);
+  EXPECT_EQ(lab.hash(), hash);
+  EXPECT_NE(hash_after(visit_of(kFourVote), end), hash);
+}
+
+TEST(Lab, NobodyNoticesASpareNode) {
+  Lab lab(visit_of("seed=7&spare=2"));
+  const std::vector<Record> records = records_of(lab, milliseconds(5000));
+  for (const Record& record : records) {
+    if (record.kind != Kind::sent && record.kind != Kind::role) continue;
+    EXPECT_LE(record.node.value(), 3U);
+    EXPECT_LE(record.peer.value(), 3U);
+  }
+  EXPECT_TRUE(marks_of(records, "group").empty());
+}
+
+/// What is said to the last of these steps.
+std::string refusal_of(const std::string& steps) {
+  Lab lab(visit_of("seed=7&spare=1&steps=" + steps));
+  const std::vector<Record> refused = marks_of(records_of(lab, milliseconds(5000)), "refused");
+  return refused.empty() ? "begun" : refused.back().text;
+}
+
+TEST(Lab, WhatTheCoreRefusesIsTold) {
+  EXPECT_EQ(refusal_of("1500.add.4"), "begun");
+  EXPECT_EQ(refusal_of("1500.add.4.3"), "begun");
+  EXPECT_THAT(refusal_of("1500.add.4.1"), HasSubstr("add 4: this node does not lead; ask node 3"));
+  EXPECT_THAT(refusal_of("1500.add.4.4"), HasSubstr("does not lead"));
+  EXPECT_THAT(refusal_of("1500.add.2"), HasSubstr("exactly these members already"));
+  EXPECT_THAT(refusal_of("1500.remove.4"), HasSubstr("exactly these members already"));
+  EXPECT_THAT(refusal_of("1500.promote.4"), HasSubstr("promote 4: node 4 is not a member yet"));
+  EXPECT_THAT(refusal_of("1500.remove.1~1510.remove.2"), HasSubstr("is not complete"));
+  EXPECT_THAT(refusal_of("1400.alone.4~1500.add.4~2500.promote.4"), HasSubstr("node 4 lacks"));
+  EXPECT_THAT(refusal_of("100.add.4"), HasSubstr("add 4: nobody leads"));
+  EXPECT_THAT(refusal_of("1400.kill.2~1500.add.4.2"), HasSubstr("no process runs at node 2"));
+}
+
+TEST(Lab, AChangeThatItsLeaderCannotEndIsTold) {
+  Lab lab(visit_of("seed=7&steps=1500.alone.3~1500.remove.1.3"));
+  const std::vector<Record> unknown = marks_of(records_of(lab, milliseconds(9000)), "unknown");
+  ASSERT_EQ(unknown.size(), 1U);
+  EXPECT_THAT(unknown[0].text, HasSubstr("remove 1: begun, and not seen to end"));
+  EXPECT_EQ(unknown[0].peer, raft::NodeId(3));
+  EXPECT_EQ(lab.violation(), "");
 }
 
 }  // namespace

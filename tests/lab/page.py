@@ -16,6 +16,7 @@ import tempfile
 import time
 import urllib.parse
 
+import page_members
 from browser import Browser
 
 SKIPPED = 77
@@ -149,6 +150,10 @@ def by_keyboard(page):
     page.browser.evaluate("document.getElementById('seed').focus()")
     page.browser.key("k", "k")
     check(len(page.get("lab.session.steps")) == 3, "a key in a field is a command")
+
+
+def changes_members(page):
+    page_members.changes_members(page, check)
 
 
 def speaks(page):
@@ -425,9 +430,9 @@ def nothing_from_outside(page):
     check(not page.browser.said, f"the page says: {page.browser.said}")
 
 
-SCENES = [loads, plays, leader_dies, ties_the_lease, by_keyboard, speaks, refuses, links_replay, bears_long_links,
-          breaks_its_bounds,
-          guides, on_a_phone, shows_traces, opens_files, compares, nothing_from_outside]
+SCENES = [loads, plays, leader_dies, ties_the_lease, by_keyboard, changes_members, speaks, refuses, links_replay,
+          bears_long_links, breaks_its_bounds, guides, on_a_phone, shows_traces, opens_files, compares,
+          nothing_from_outside]
 
 
 def main():

@@ -46,6 +46,20 @@ TEST(Visit, NamesMayBeInAnyOrder) {
   EXPECT_EQ(visit.value().steps[1].at, milliseconds(1500));
 }
 
+TEST(Visit, SpareNodesStandBehindTheGroup) {
+  const Result<Visit> visit =
+      parse_visit("steps=1500.add.5~1600.promote.5.2~1700.remove.2.2&spare=2");
+  ASSERT_TRUE(visit.ok()) << visit.error().message;
+  EXPECT_EQ(visit.value().all(), 5U);
+  EXPECT_EQ(visit.value().steps[0].peer, raft::kNobody);
+  EXPECT_EQ(visit.value().steps[1].peer, raft::NodeId(2));
+  EXPECT_THAT(visit_text(visit.value()), HasSubstr("nodes=3&spare=2&"));
+  EXPECT_THAT(visit_text(visit.value()),
+              HasSubstr("steps=1500.add.5~1600.promote.5.2~1700.remove.2.2"));
+  // Links of visits without any are as they have always been.
+  EXPECT_THAT(visit_text(Visit()), testing::Not(HasSubstr("spare")));
+}
+
 TEST(Visit, TimingThatBreaksAnInequalityIsRefusedWithItsNumbers) {
   EXPECT_THAT(refusal("lease=1000&drift=100000&margin=900"), HasSubstr("unsafe lease"));
   EXPECT_THAT(refusal("lease=1000&heartbeat=300"), HasSubstr("unavailable lease"));
@@ -59,6 +73,8 @@ TEST(Visit, RefusesWhatIsNoVisit) {
   EXPECT_THAT(refusal("seed=99999999999999999999"), HasSubstr("from 0 to 999999999"));
   EXPECT_THAT(refusal("seed=-1"), HasSubstr("from 0"));
   EXPECT_THAT(refusal("nodes=4"), HasSubstr("3, 5 or 7"));
+  EXPECT_THAT(refusal("spare=3"), HasSubstr("from 0 to 2"));
+  EXPECT_THAT(refusal("spare=-1"), HasSubstr("from 0 to 2"));
   EXPECT_THAT(refusal("delay=0"), HasSubstr("from 1"));
   EXPECT_THAT(refusal("reads=4"), HasSubstr("at least 5 ms apart"));
   EXPECT_THAT(refusal("writes=1"), HasSubstr("at least 5 ms apart"));
@@ -74,6 +90,11 @@ TEST(Visit, RefusesStepsThatAreNone) {
   EXPECT_THAT(refusal("steps=1.kill.0"), HasSubstr("from 1 to 3"));
   EXPECT_THAT(refusal("steps=1.kill.1.2"), HasSubstr("takes 3 words"));
   EXPECT_THAT(refusal("steps=1.cut.1"), HasSubstr("takes 4 words"));
+  EXPECT_THAT(refusal("steps=1.add.4"), HasSubstr("from 1 to 3"));
+  EXPECT_THAT(refusal("spare=1&steps=1.add.5"), HasSubstr("from 1 to 4"));
+  EXPECT_THAT(refusal("steps=1.remove.1.4"), HasSubstr("from 1 to 3"));
+  EXPECT_THAT(refusal("steps=1.remove.1.2.3"), HasSubstr("takes 3 or 4 words"));
+  EXPECT_THAT(refusal("steps=1.promote.1."), HasSubstr("the other node of a step"));
   EXPECT_THAT(refusal("steps=1.cut.1.1"), HasSubstr("two different nodes"));
   EXPECT_THAT(refusal("steps=1.read.1.stale"), HasSubstr("lease, quorum or log"));
   EXPECT_THAT(refusal("steps=1.pause.1.0"), HasSubstr("from 1 to 60000"));
