@@ -225,6 +225,8 @@ class PeerDoor:
 
 # ---- Certificates ----
 
+# A disk that stands still for a moment, beside other tests, must not cost the leader its role.
+PATIENT = ["--lease", "2s", "--election-timeout", "2s"]
 TLS_FILES = ("--tls-cert", "cert.pem"), ("--tls-key", "key.pem"), ("--tls-ca", "ca.pem"), ("--tls-crl", "crl.pem")
 
 
@@ -240,7 +242,7 @@ def give_trust(group, authorities, node):
 
 
 def certificates(options):
-    with Cluster(options.binary, keep=options.keep) as cluster:
+    with Cluster(options.binary, flags=PATIENT, keep=options.keep) as cluster:
         group = Group(options, cluster, users=("", USER))
         first = Authority(options.binary, os.path.join(cluster.folder, "first"))
         serials = {}
@@ -377,7 +379,7 @@ def key_in_use(group):
 
 
 def key(options):
-    with Cluster(options.binary, keep=options.keep) as cluster:
+    with Cluster(options.binary, flags=PATIENT, keep=options.keep) as cluster:
         group = Group(options, cluster)
         for node in group.nodes:
             node.flags += ["--peer-key", group.path(node, "group.key")]
@@ -457,7 +459,7 @@ class Mover:
 
 
 def move(options, restart):
-    with Cluster(options.binary, keep=options.keep) as cluster:
+    with Cluster(options.binary, flags=PATIENT, keep=options.keep) as cluster:
         mover = Mover(options, cluster, restart)
         group = mover.group
         authority = Authority(options.binary, os.path.join(cluster.folder, "authority"))
