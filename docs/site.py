@@ -21,7 +21,8 @@ SECTIONS = (
     ("Use it", ("docs/resp.md", "docs/leases.md", "docs/watch.md")),
     ("Understand it", ("docs/study.md", "docs/lab.md", "lease/README.md", "docs/hazards.md", "docs/architecture.md",
                        "docs/wire.md")),
-    ("Believe it", ("docs/testing.md", "docs/simulation.md", "tests/process/README.md", "bench/README.md")),
+    ("Believe it", ("docs/testing.md", "docs/simulation.md", "tests/process/README.md",
+                    "docs/performance.md", "bench/README.md")),
     ("Formats", tuple(f"docs/formats/{name}.md" for name in
                       ("log", "kv", "snapshot", "backup", "sessions", "history", "trace"))),
 )
