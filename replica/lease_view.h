@@ -25,8 +25,7 @@ struct LeaseLook {
 
   /// See LeaseView::readable_index().
   std::optional<raft::Index> readable_index() const {
-    if (at < state.end) return state.commit;
-    return std::nullopt;
+    return at < state.end ? std::optional<raft::Index>(state.commit) : std::nullopt;
   }
 };
 
@@ -96,7 +95,7 @@ class LeaseView {
   /// stricter. Call it when the read has *already arrived*.
   LeaseLook look(const lease::Clock& clock) const {
     LeaseLook look;
-    look.state = load();
+    load_into(look.state, [] {});
     look.at = clock.holder_now();
     return look;
   }
@@ -137,31 +136,40 @@ class LeaseView {
     latest_.store(next << kClassBits | state.lease_class.value(), std::memory_order_release);
   }
 
-  /// `step` is called before each load but the first.
   template <class Step>
   raft::LeaseState load(const Step& step) const {
+    raft::LeaseState copy;
+    load_into(copy, step);
+    return copy;
+  }
+
+  /// `step` is called before each load but the first. In place and word by word: a copy of the
+  /// whole state would read in large pieces what was just written in small ones, which stops the
+  /// processor for longer than all the loads take (bench/lease_check).
+  template <class Step>
+  void load_into(raft::LeaseState& state, const Step& step) const {
     while (true) {
       const std::uint64_t newest = latest_.load(std::memory_order_acquire);
       const Slot& slot = slots_[(newest >> kClassBits) % 2];
-      raft::LeaseState copy;
-      copy.lease_class =
-          raft::LeaseClassId(static_cast<std::uint32_t>(newest & raft::kLeaseClassMax.value()));
+      const raft::LeaseClassId lease_class(
+          static_cast<std::uint32_t>(newest & raft::kLeaseClassMax.value()));
       step();
-      copy.term = raft::Term(slot.term.load(std::memory_order_acquire));
+      const raft::Term term(slot.term.load(std::memory_order_acquire));
       step();
-      copy.end = raft::HolderInstant(raft::Duration(slot.end.load(std::memory_order_acquire)));
+      raft::HolderInstant end{raft::Duration(slot.end.load(std::memory_order_acquire))};
       step();
-      copy.commit = raft::Index(slot.commit.load(std::memory_order_acquire));
+      const raft::Index commit(slot.commit.load(std::memory_order_acquire));
       step();
-      if (latest_.load(std::memory_order_relaxed) == newest) return lasting(copy);
+      if (latest_.load(std::memory_order_relaxed) != newest) continue;
+      if (lease_class != raft::kNoClass) {
+        end = std::max(end, ends_.load(std::memory_order_acquire)->end(lease_class));
+      }
+      state.term = term;
+      state.end = end;
+      state.commit = commit;
+      state.lease_class = lease_class;
+      return;
     }
-  }
-
-  raft::LeaseState lasting(raft::LeaseState copy) const {
-    if (copy.lease_class == raft::kNoClass) return copy;
-    const LeaseEnds& ends = *ends_.load(std::memory_order_acquire);
-    copy.end = std::max(copy.end, ends.end(copy.lease_class));
-    return copy;
   }
 
   static constexpr int kClassBits = 24;
