@@ -14,8 +14,8 @@ namespace leasehold::replica {
 
 /// Nothing is pushed: a reader asks for the next part when it has dealt with the last one, and
 /// waits where there is none yet. So a slow reader costs a bounded amount of memory, and the group
-/// does not wait for it. What it has not read may be cut off; it is told so, or it has a place in
-/// the log (LogReadFrom::reader), which keeps what stands behind it for a while.
+/// does not wait for it. The log may be cut before the reader has read it: then the answer says so
+/// (LogPart::cut). A reader with a place (LogReadFrom::reader) delays the cut for a while.
 ///
 /// Entries come from the cache, or from the storage, one read at a time for each call.
 class LogReads {

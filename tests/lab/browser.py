@@ -5,8 +5,11 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
+
+SKIPPED = 77
 
 
 class BrowserError(Exception):
@@ -100,3 +103,14 @@ class Browser:
         os.close(self._to)
         os.close(self._from)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def program_for(options):
+    """The browser of `options.browser`, or the one on the path. Ends the test as skipped without one, or without
+    `options.page`."""
+    program = options.browser or shutil.which("chromium")
+    if program is not None and os.path.exists(options.page):
+        return program
+    print("skipped: " + ("chromium is not installed (Debian: chromium)" if program is None else
+                         "the page is not built: emscripten is not installed"))
+    sys.exit(SKIPPED)

@@ -12,14 +12,12 @@ this still sees a lane, a lease or a mark that is missing is part of the test: i
 import argparse
 import base64
 import os
-import shutil
 import struct
 import sys
 import zlib
 
-from browser import Browser
+from browser import Browser, program_for
 
-SKIPPED = 77
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden")
 BYTES_MAX = 60_000
 STILL_BYTES_MAX = 150_000
@@ -184,12 +182,7 @@ def main():
     parser.add_argument("--rewrite", action="store_true", help="take what is seen now as golden")
     parser.add_argument("--still", help="write this picture, and compare nothing")
     options = parser.parse_args()
-    program = options.browser or shutil.which("chromium")
-    if program is None or not os.path.exists(options.page):
-        print("skipped: " + ("chromium is not installed (Debian: chromium)" if program is None else
-                             "the page is not built: emscripten is not installed"))
-        sys.exit(SKIPPED)
-    browser = Browser(program)
+    browser = Browser(program_for(options))
     try:
         studio = Studio(browser, options.page)
         if options.still:

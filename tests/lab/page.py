@@ -9,17 +9,14 @@ import argparse
 import json
 import os
 import re
-import shutil
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.parse
 
 import page_members
-from browser import Browser
+from browser import Browser, program_for
 
-SKIPPED = 77
 BYTES_MAX = 4_000_000
 # On a machine that does other things beside; the figures that a quiet one shows are in docs/lab.md.
 FRAME_MS_MAX = 100
@@ -442,11 +439,7 @@ def main():
     parser.add_argument("--browser", help="the program, if it is not chromium on the path")
     parser.add_argument("--only", help="the name of one scene")
     options = parser.parse_args()
-    program = options.browser or shutil.which("chromium")
-    if program is None or not os.path.exists(options.page):
-        print("skipped: " + ("chromium is not installed (Debian: chromium)" if program is None else
-                             "the page is not built: emscripten is not installed"))
-        sys.exit(SKIPPED)
+    program = program_for(options)
     size = os.path.getsize(options.page)
     check(size < BYTES_MAX, f"the page has {size} bytes")
     browser = Browser(program)

@@ -6,12 +6,9 @@ page is not built.
 """
 
 import argparse
-import os
-import shutil
-import sys
 
-from browser import Browser
-from page import SKIPPED, Page, check
+from browser import Browser, program_for
+from page import Page, check
 
 FOUND = "lab.session.history.findings.filter((one) => one.at <= lab.now).map((one) => one.oracle)"
 TWIN = "lab.twin.history.findings.length"
@@ -171,12 +168,7 @@ def main():
     parser.add_argument("native")
     parser.add_argument("--browser", help="the program, if it is not chromium on the path")
     options = parser.parse_args()
-    program = options.browser or shutil.which("chromium")
-    if program is None or not os.path.exists(options.page):
-        print("skipped: " + ("chromium is not installed (Debian: chromium)" if program is None else
-                             "the page is not built: emscripten is not installed"))
-        sys.exit(SKIPPED)
-    browser = Browser(program)
+    browser = Browser(program_for(options))
     try:
         browser.size(1400, 1000)
         page = Page(browser, options.page, options.native)
