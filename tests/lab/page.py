@@ -17,7 +17,7 @@ import urllib.parse
 import page_members
 from browser import Browser, program_for
 
-BYTES_MAX = 4_000_000
+BYTES_MAX = 3_000_000
 # On a machine that does other things beside; the figures that a quiet one shows are in docs/lab.md.
 FRAME_MS_MAX = 100
 
