@@ -8,12 +8,9 @@ from bad_clients import attack_client_port
 from bad_nodes import attack_folders, attack_with_strangers
 from bad_peers import attack_peer_port
 from bad_settings import attack_settings
-from cluster import Background, Cluster, check, main
+from cluster import PATIENT, Background, Cluster, check, main
 from good_client import DiskProbe, GoodClient
 
-# Some of the good input is as large as it may be. A disk that takes longer than an election timeout
-# for that ends the leader's term, which is not the question here.
-FLAGS = ["--lease", "3s", "--election-timeout", "3s"]
 PARTS = ("settings", "clients", "peers", "strangers", "folders")
 
 
@@ -24,7 +21,7 @@ def arguments(parser):
 
 def run(options):
     parts = options.only or PARTS
-    with Cluster(options.binary, flags=FLAGS, keep=options.keep) as cluster:
+    with Cluster(options.binary, flags=PATIENT, keep=options.keep) as cluster:
         leader = cluster.start()
         # One follower is stopped and started by some of the tests; the other two must not suffer.
         victim = cluster.others(leader)[0]

@@ -252,6 +252,11 @@ class Node:
         return os.path.getsize(self.log_path) > self._log_start
 
 
+# Flags of a test that judges the term: a disk that stands still for a moment, beside other tests, must not cost the
+# leader its role.
+PATIENT = ["--lease", "3s", "--election-timeout", "3s"]
+
+
 class Cluster:
     """Context manager. At the end everything is killed; the folder stays if the test failed and
     was told to keep it."""

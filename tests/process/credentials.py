@@ -13,7 +13,7 @@ import ssl
 import subprocess
 
 from client_tls import run_words
-from cluster import Cluster, Failed, Skipped, check, main, wait_for
+from cluster import PATIENT, Cluster, Failed, Skipped, check, main, wait_for
 from history import History, Ledger
 from peer_attacks import ALPN, KEY_CIPHER
 import resp
@@ -225,8 +225,6 @@ class PeerDoor:
 
 # ---- Certificates ----
 
-# A disk that stands still for a moment, beside other tests, must not cost the leader its role.
-PATIENT = ["--lease", "2s", "--election-timeout", "2s"]
 TLS_FILES = ("--tls-cert", "cert.pem"), ("--tls-key", "key.pem"), ("--tls-ca", "ca.pem"), ("--tls-crl", "crl.pem")
 
 

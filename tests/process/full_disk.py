@@ -14,7 +14,7 @@ import time
 
 import disk
 import resp
-from cluster import Cluster, built, check, main
+from cluster import PATIENT, Cluster, built, check, main
 from history import History, Ledger
 from load import Connection, Load, spread
 
@@ -36,7 +36,6 @@ READS = 300
 STATUS_EVERY = 16
 # What fills a disk is a writer too, and a leader whose disk is merely slow beside it gives up after
 # an election timeout. That is for slow_disk.py.
-FLAGS = ["--lease", "3s", "--election-timeout", "3s"]
 
 
 def arguments(parser):
@@ -216,7 +215,7 @@ def run(options):
     check(options.rounds >= 2, "--rounds: 2 at least, for both ways to fill a disk")
     disk.enter_private_mounts()
     ledger, history = Ledger("ledger"), History()
-    with Cluster(options.binary, flags=FLAGS, keep=options.keep) as cluster:
+    with Cluster(options.binary, flags=PATIENT, keep=options.keep) as cluster:
         space = Space(cluster)
         try:
             cluster.start()

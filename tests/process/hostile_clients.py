@@ -27,7 +27,7 @@ import sys
 import tempfile
 
 from bad_clients import KEY_MAX, MALFORMED, REFUSED, connect_from_elsewhere, read_to_the_mark
-from cluster import Cluster, check, main, wait_for
+from cluster import PATIENT, Cluster, check, main, wait_for
 import hostile_tls
 import resp
 
@@ -230,7 +230,7 @@ def storm(options, leader, other):
 def run(options):
     if options.attack:
         return attack_tls(options) if options.tls else attack(options.attack, options.frames, options.seed)
-    flags = ["--clients-max", str(options.idle + 200), "--lease", "3s", "--election-timeout", "3s"]
+    flags = ["--clients-max", str(options.idle + 200), *PATIENT]
     with tempfile.TemporaryDirectory(prefix="leasehold-hostile-") as folder, \
             Cluster(options.binary, flags=flags, keep=options.keep) as cluster, \
             Cluster(options.binary, size=1, flags=flags, keep=options.keep) as other_cluster:

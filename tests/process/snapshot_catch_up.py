@@ -6,7 +6,7 @@ import os
 import random
 import time
 
-from cluster import Cluster, check, main, snapshot_files, wait_for
+from cluster import PATIENT, Cluster, check, main, snapshot_files, wait_for
 
 BATCH = 200
 VALUE_BYTES = 4096
@@ -71,7 +71,7 @@ def log_files(node):
 
 def run(options):
     source = random.Random(options.seed)
-    flags = ["--log-tail", str(TAIL), "--log-cut", str(CUT)]
+    flags = [*PATIENT, "--log-tail", str(TAIL), "--log-cut", str(CUT)]
     with Cluster(options.binary, flags=flags, keep=options.keep) as cluster:
         leader = cluster.start()
         term = leader.status()["term"]

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from cluster import Cluster, built, check, main, snapshot_files, wait_for
+from cluster import PATIENT, Cluster, built, check, main, snapshot_files, wait_for
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench"))
 from stats import Histogram  # noqa: E402
@@ -142,7 +142,7 @@ def tell(name, blocks):
 
 
 def run(options):
-    flags = ["--log-tail", str(TAIL), "--log-cut", str(CUT)]
+    flags = [*PATIENT, "--log-tail", str(TAIL), "--log-cut", str(CUT)]
     with Cluster(options.binary, flags=flags, keep=options.keep) as cluster:
         leader = cluster.start()
         term = leader.status()["term"]
