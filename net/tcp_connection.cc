@@ -82,11 +82,10 @@ bool would_block(const asio::error_code& error) {
 
 }  // namespace
 
-TcpConnection::TcpConnection(asio::ip::tcp::socket socket, Side side, Owner& owner,
-                             std::string& scratch, TcpCounters& counters, GuardPtr guard,
-                             tls::SessionSlot* slot)
-    : deadline(socket.get_executor()),
-      socket_(std::move(socket)),
+TcpConnection::TcpConnection(PeerSocket socket, Side side, Owner& owner, std::string& scratch,
+                             TcpCounters& counters, GuardPtr guard, tls::SessionSlot* slot)
+    : deadline(socket.socket.get_executor()),
+      end_(std::move(socket)),
       guard_(std::move(guard)),
       slot_(slot),
       side_(side),
@@ -96,12 +95,6 @@ TcpConnection::TcpConnection(asio::ip::tcp::socket socket, Side side, Owner& own
 
 void TcpConnection::start(const TcpLimits& limits) {
   asio::error_code error;
-  const asio::ip::tcp::endpoint remote = socket_.remote_endpoint(error);
-  if (!error) {
-    const std::string host = remote.address().to_string();
-    address_ = remote.address().is_v6() ? fmt::format("[{}]:{}", host, remote.port())
-                                        : fmt::format("{}:{}", host, remote.port());
-  }
   socket_.non_blocking(true, error);
   if (error) {
     end_later("cannot be made non-blocking: " + error.message());
@@ -186,14 +179,8 @@ bool TcpConnection::open_plain() {
   const bool wanted = side_ == Side::dialled ? security.dial == Protection::plain
                                              : security.accepts(Protection::plain);
   if (!wanted) return false;
-  if (security.plain_beyond_loopback) return open_ = true;
-  asio::error_code error;
-  const asio::ip::address other = socket_.remote_endpoint(error).address();
-  const bool mapped = other.is_v6() && other.to_v6().is_v4_mapped();
-  const bool loopback =
-      mapped ? asio::ip::make_address_v4(asio::ip::v4_mapped, other.to_v6()).is_loopback()
-             : other.is_loopback();
-  if (error || !loopback) return false;
+  if (security.plain_beyond_loopback || end_.proved) return open_ = true;
+  if (!end_.loopback) return false;
   // A listening process that has not accepted yet cannot be asked for: it is when its first bytes
   // have come.
   user_unknown_ = side_ == Side::dialled;
@@ -251,9 +238,9 @@ bool TcpConnection::believed_by(const PeerGuard& guard) const {
   if (!open_) return false;
   if (!stream_) {
     // While plain connections go beyond loopback, nobody asks whose they are.
-    const bool same_user = !guard_->security().plain_beyond_loopback;
+    const bool known = end_.proved || !guard_->security().plain_beyond_loopback;
     return guard.security().accepts(Protection::plain) &&
-           (same_user || guard.security().plain_beyond_loopback);
+           (known || guard.security().plain_beyond_loopback);
   }
   // What this node dials by it accepts, too, and it accepts every key of the group.
   return guard.accepting() && stream_->believed_by(*guard.accepting());
@@ -394,7 +381,7 @@ void TcpConnection::close() {
     stream_->forget_slot();
   }
   // An orderly end, so that a refusal that was just written still arrives.
-  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  socket_.shutdown(asio::socket_base::shutdown_send, ignored);
   if (!judged_by_user_) {
     socket_.close(ignored);
     return;

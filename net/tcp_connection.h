@@ -5,12 +5,12 @@
 
 #include <leasehold/base/result.h>
 #include <leasehold/net/peer_guard.h>
+#include <leasehold/net/tcp_socket.h>
 #include <leasehold/net/tcp_transport.h>
 #include <leasehold/tls/stream.h>
 #include <leasehold/wire/frame.h>
 #include <leasehold/wire/hello.h>
 
-#include <asio/ip/tcp.hpp>
 #include <asio/steady_timer.hpp>
 
 #include <cstddef>
@@ -45,7 +45,7 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
 
   /// `scratch` and `counters` outlive the connection; `owner` and `slot`, which may be null,
   /// outlive it or the owner calls close().
-  TcpConnection(asio::ip::tcp::socket socket, Side side, Owner& owner, std::string& scratch,
+  TcpConnection(PeerSocket socket, Side side, Owner& owner, std::string& scratch,
                 TcpCounters& counters, GuardPtr guard, tls::SessionSlot* slot = nullptr);
 
   /// Sets the socket's options and starts to read. Frames are bounded by the handshake's limit
@@ -66,8 +66,8 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   bool closed() const { return owner_ == nullptr; }
 
   Side side() const { return side_; }
-  /// Of the other end: address:port.
-  const std::string& address() const { return address_; }
+  /// Of the other end: address:port, or what PeerStreams said.
+  const std::string& address() const { return end_.address; }
   /// Whether what the other side has proved fits its hello; `cluster` is the name of this node's
   /// cluster.
   std::optional<wire::Refusal> judge_proof(const wire::Hello& hello,
@@ -110,7 +110,8 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   void end(std::optional<RejectReason> reason, Error error);
   void end_later(std::string why);
 
-  asio::ip::tcp::socket socket_;
+  PeerSocket end_;
+  asio::generic::stream_protocol::socket& socket_ = end_.socket;
   GuardPtr guard_;
   tls::SessionSlot* slot_;
   /// Null: a plain connection, or not known yet.
@@ -124,7 +125,6 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   Owner* owner_;
   std::string& scratch_;
   TcpCounters& counters_;
-  std::string address_;
   wire::FrameReader reader_{wire::kHandshakeFrameBytesMax};
   wire::SendBuffer out_;
   /// A wait for the kernel's buffer is under way.

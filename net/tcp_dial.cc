@@ -36,13 +36,26 @@ Result<void> TcpTransport::Impl::may_protect_by(const PeerSecurity& security) co
   return Error{
       ErrorCode::invalid_argument,
       fmt::format(
-          "peer address {} is beyond loopback, and peers would be let in without proof: protect "
+          "peer address {} is {}, and peers would be let in without proof: protect "
           "them by a key (leasehold cert key) or by certificates (leasehold cert init), or, on a "
           "network in which all are trusted, allow plain ones (serve --allow-plain-peers on)",
-          options_.listen)};
+          options_.listen, door_ ? "reached by streams of the program" : "beyond loopback")};
+}
+
+Result<void> TcpTransport::Impl::listen_to_streams() {
+  beyond_loopback_ = !options_.streams->proves_peers();
+  if (auto may = may_protect_by(guard_->security()); !may.ok()) return may;
+  return options_.streams->listen(
+      options_.listen, [door = door_, weak = weak_from_this()](PeerStream stream) {
+        door->pass(std::move(stream), [weak](Result<PeerSocket> socket) {
+          const std::shared_ptr<Impl> self = weak.lock();
+          if (self && !self->stopped_ && socket.ok()) self->greet(std::move(socket).value());
+        });
+      });
 }
 
 Result<void> TcpTransport::Impl::listen() {
+  if (door_) return listen_to_streams();
   const Result<HostPort> parsed = parse_address(options_.listen);
   if (!parsed.ok()) return parsed.error();
   asio::error_code error;
@@ -92,7 +105,7 @@ void TcpTransport::Impl::accept() {
         const std::shared_ptr<Impl> self = weak.lock();
         if (!self || self->stopped_) return;
         if (!error || error == asio::error::connection_aborted) {
-          if (!error) self->greet(std::move(socket));
+          if (!error) self->greet(of_tcp(std::move(socket)));
           if (!self->stopped_) self->accept();
           return;
         }
@@ -104,7 +117,7 @@ void TcpTransport::Impl::accept() {
       });
 }
 
-void TcpTransport::Impl::greet(Tcp::socket socket) {
+void TcpTransport::Impl::greet(PeerSocket socket) {
   const auto stranger = std::make_shared<TcpConnection>(
       std::move(socket), TcpConnection::Side::accepted, *this, scratch_, counters_, guard_);
   strangers_.push_back(stranger);
@@ -140,6 +153,7 @@ void TcpTransport::Impl::dial(Link& link) {
     }
   });
 
+  if (door_) return dial_by_streams(link);
   const HostPort target = parse_address(link.address).value();
   asio::error_code not_numeric;
   const asio::ip::address numeric = asio::ip::make_address(target.host, not_numeric);
@@ -159,6 +173,21 @@ void TcpTransport::Impl::dial(Link& link) {
       });
 }
 
+void TcpTransport::Impl::dial_by_streams(const Link& link) {
+  auto connected = [weak = weak_from_this(), id = link.id,
+                    attempt = link.attempt](Result<PeerSocket> socket) {
+    const std::shared_ptr<Impl> self = weak.lock();
+    Link* reached = self ? self->find_attempt(id, attempt) : nullptr;
+    if (reached == nullptr) return;
+    if (!socket.ok()) return self->redial_later(*reached);
+    self->connected_to(*reached, std::move(socket).value());
+  };
+  options_.streams->connect(
+      link.address, [door = door_, connected = std::move(connected)](Result<PeerStream> stream) {
+        door->pass(std::move(stream), connected);
+      });
+}
+
 void TcpTransport::Impl::connect(Link& link, std::vector<Tcp::endpoint> endpoints) {
   link.dialling = std::make_shared<Tcp::socket>(io_);
   // The list has to outlive the attempts on it.
@@ -172,16 +201,14 @@ void TcpTransport::Impl::connect(Link& link, std::vector<Tcp::endpoint> endpoint
         Link* reached = self->find_attempt(id, attempt);
         if (reached == nullptr) return;
         if (error) return self->redial_later(*reached);
-        self->connected_to(*reached);
+        reached->dialling.reset();
+        self->connected_to(*reached, of_tcp(std::move(*socket)));
       });
 }
 
-void TcpTransport::Impl::connected_to(Link& link) {
-  const std::shared_ptr<Tcp::socket> socket = std::move(link.dialling);
-  link.dialling.reset();
-  link.out =
-      std::make_shared<TcpConnection>(std::move(*socket), TcpConnection::Side::dialled, *this,
-                                      scratch_, counters_, guard_, link.session.get());
+void TcpTransport::Impl::connected_to(Link& link, PeerSocket socket) {
+  link.out = std::make_shared<TcpConnection>(std::move(socket), TcpConnection::Side::dialled, *this,
+                                             scratch_, counters_, guard_, link.session.get());
   link.out->start(options_.limits);
   wire::encode_hello(my_hello(link.id, link.purpose), link.out->out());
   link.out->flush();

@@ -7,6 +7,7 @@
 #include <leasehold/base/random.h>
 #include <leasehold/net/handshake.h>
 #include <leasehold/net/tcp_connection.h>
+#include <leasehold/net/tcp_socket.h>
 #include <leasehold/net/tcp_transport.h>
 
 #include <asio/io_context.hpp>
@@ -142,11 +143,13 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
 
   // tcp_dial.cc
   Result<void> listen();
+  Result<void> listen_to_streams();
   void accept();
-  void greet(Tcp::socket socket);
+  void greet(PeerSocket socket);
   void dial(Link& link);
+  void dial_by_streams(const Link& link);
   void connect(Link& link, std::vector<Tcp::endpoint> endpoints);
-  void connected_to(Link& link);
+  void connected_to(Link& link, PeerSocket socket);
   void dial_timed_out(Link& link);
   /// A connection that stands for reconnect_max was a success; one that is lost before was not.
   void forgive_later(Link& link);
@@ -177,6 +180,8 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
   /// See describe().
   std::string address_;
   raft::LogId membership_;
+  /// Null: TCP makes the streams.
+  const std::shared_ptr<StreamDoor> door_;
   Tcp::acceptor acceptor_;
   asio::steady_timer accept_pause_;
   HostPort bound_;

@@ -62,6 +62,7 @@ class Asking final : public TcpConnection::Owner, public std::enable_shared_from
     timer_.async_wait([self = shared_from_this()](const asio::error_code& error) {
       if (!error) self->finish(self->nobody("no answer in time"));
     });
+    if (introduction_.streams != nullptr) return connect_by_streams();
     // Numeric addresses too: asio resolves them without a name server.
     resolver_.async_resolve(target.value().host, std::to_string(target.value().port),
                             [self = shared_from_this()](const asio::error_code& error,
@@ -119,14 +120,27 @@ class Asking final : public TcpConnection::Owner, public std::enable_shared_from
     asio::async_connect(
         socket_, found,
         [self = shared_from_this()](const asio::error_code& failed, const Tcp::endpoint&) {
-          self->connected(failed);
+          if (failed) return self->finish(self->nobody(failed.message()));
+          self->connected(of_tcp(std::move(self->socket_)));
         });
   }
 
-  void connected(const asio::error_code& error) {
+  void connect_by_streams() {
+    door_ = std::make_shared<StreamDoor>(io_, *introduction_.streams);
+    introduction_.streams->connect(
+        introduction_.address, [door = door_, weak = weak_from_this()](Result<PeerStream> stream) {
+          door->pass(std::move(stream), [weak](Result<PeerSocket> socket) {
+            const std::shared_ptr<Asking> self = weak.lock();
+            if (!self) return;
+            if (!socket.ok()) return self->finish(self->nobody(socket.error().message));
+            self->connected(std::move(socket).value());
+          });
+        });
+  }
+
+  void connected(PeerSocket socket) {
     if (!done_) return;
-    if (error) return finish(nobody(error.message()));
-    connection_ = std::make_shared<TcpConnection>(std::move(socket_), TcpConnection::Side::dialled,
+    connection_ = std::make_shared<TcpConnection>(std::move(socket), TcpConnection::Side::dialled,
                                                   *this, scratch_, counters_, introduction_.guard);
     connection_->start(TcpLimits{});
     if (connection_->closed()) return;
@@ -140,6 +154,7 @@ class Asking final : public TcpConnection::Owner, public std::enable_shared_from
     const auto done = std::exchange(done_, nullptr);
     timer_.cancel();
     resolver_.cancel();
+    if (door_) door_->close();
     asio::error_code ignored;
     socket_.close(ignored);
     if (connection_) connection_->close();
@@ -154,6 +169,7 @@ class Asking final : public TcpConnection::Owner, public std::enable_shared_from
   Tcp::resolver resolver_;
   Tcp::socket socket_;
   asio::steady_timer timer_;
+  std::shared_ptr<StreamDoor> door_;  ///< of PeerStreams
   std::shared_ptr<TcpConnection> connection_;
 };
 

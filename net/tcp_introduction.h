@@ -3,6 +3,7 @@
 
 #include <leasehold/base/result.h>
 #include <leasehold/net/peer_guard.h>
+#include <leasehold/net/peer_streams.h>
 #include <leasehold/wire/hello.h>
 
 #include <chrono>
@@ -21,6 +22,7 @@ struct Introduction {
   GuardPtr guard = PeerGuard::plain();
   std::string cluster{};  ///< the name that a certificate of the other node has to have
   std::chrono::milliseconds timeout{2000};
+  PeerStreams* streams = nullptr;  ///< makes the stream; null: TCP does
 };
 
 /// Dials, says the hello, and completes with the answer's, once, on the thread that runs `io`;

@@ -63,6 +63,8 @@ TcpTransport::Impl::Impl(asio::io_context& io, TcpOptions options, TcpCallbacks 
       guard_(options_.guard),
       random_(options_.process ^ options_.id.value()),
       address_(options_.address),
+      door_(options_.streams != nullptr ? std::make_shared<StreamDoor>(io, *options_.streams)
+                                        : nullptr),
       acceptor_(io),
       accept_pause_(io) {}
 
@@ -74,7 +76,7 @@ Result<void> TcpTransport::Impl::start() {
   if (Result<void> bound = listen(); !bound.ok()) return bound;
   started_ = true;
   scratch_.resize(kScratchBytes);
-  accept();
+  if (!door_) accept();
   for (const PeerAddress& peer : options_.peers) {
     // A peer that was set before the start has the newer address.
     if (find(peer.id) == nullptr) {
@@ -91,6 +93,10 @@ Result<void> TcpTransport::Impl::start() {
 void TcpTransport::Impl::stop() {
   if (stopped_) return;
   stopped_ = true;
+  if (door_) {
+    if (started_) options_.streams->stop();
+    door_->close();
+  }
   asio::error_code ignored;
   acceptor_.close(ignored);
   accept_pause_.cancel();
@@ -180,6 +186,7 @@ void TcpTransport::Impl::introduce(const PeerAddress& peer,
   introduction.hello = my_hello(peer.id, wire::Purpose::introduction);
   introduction.guard = guard_;
   introduction.cluster = options_.cluster;
+  introduction.streams = options_.streams;
   introduction.timeout = options_.limits.handshake_timeout;
   net::introduce(io_, std::move(introduction),
                  [weak = weak_from_this(), done = std::move(done)](Result<wire::Hello> answer) {

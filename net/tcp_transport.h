@@ -8,6 +8,7 @@
 #include <leasehold/base/result.h>
 #include <leasehold/net/handshake.h>
 #include <leasehold/net/peer_guard.h>
+#include <leasehold/net/peer_streams.h>
 #include <leasehold/net/transport.h>
 
 #include <array>
@@ -70,10 +71,11 @@ struct TcpOptions {
   std::uint64_t process = 0;
   std::uint64_t place = 0;  ///< see wire::Hello, as the next one
   std::string end_commitment{};
-  std::string listen;    ///< host:port to bind; port 0: any free one, see port()
-  std::string cluster;   ///< the cluster's name; empty: introductions do not say it
-  std::string address;   ///< where peers reach this node; see describe()
-  bool witness = false;  ///< what this node says of itself in a hello
+  PeerStreams* streams = nullptr;  ///< makes the streams; null: TCP does
+  std::string listen;              ///< host:port to bind; port 0: any free one, see port()
+  std::string cluster;             ///< the cluster's name; empty: introductions do not say it
+  std::string address;             ///< where peers reach this node; see describe()
+  bool witness = false;            ///< what this node says of itself in a hello
   /// The peers to dial and to accept. This node itself may be among them and is skipped.
   std::vector<PeerAddress> peers;
   /// How connections are protected, until set_guard().
@@ -225,7 +227,7 @@ class TcpTransport final : public Transport {
   std::size_t queued_bytes(raft::NodeId peer) const;
   /// The port that start() has bound.
   std::uint16_t port() const;
-  /// The address and port that it has bound, as numbers.
+  /// The address and port that it has bound, as numbers; of PeerStreams: none.
   const HostPort& bound() const;
   /// Where the connection ends that this node has dialled to `peer`, as numbers; none: it does not
   /// stand.

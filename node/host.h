@@ -36,6 +36,8 @@ struct HostOptions {
   /// How the connections with other hosts are protected. A host that would listen beyond loopback
   /// without any protection does not start.
   net::PeerSecurity peer_security;
+  /// As NodeOptions::peer_streams.
+  net::PeerStreams* peer_streams = nullptr;
   /// D, heartbeat and drift bound of the beats. A group whose own D is longer uses less of a lease.
   lease::Timing timing;
   /// As NodeOptions::deputy.
@@ -44,6 +46,8 @@ struct HostOptions {
   storage::SyncTimes* sync_times = nullptr;
   /// Threads that call state machines: for one group one at a time.
   std::size_t appliers = 2;
+  /// As NodeOptions::io_context, in place of "lh-host".
+  asio::io_context* io_context = nullptr;
 };
 
 /// A replica of a group, and the host that runs it.

@@ -5,6 +5,7 @@
 #include <leasehold/lease/clock.h>
 #include <leasehold/lease/timing.h>
 #include <leasehold/net/peer_security.h>
+#include <leasehold/net/peer_streams.h>
 #include <leasehold/node/group.h>
 #include <leasehold/replica/limits.h>
 #include <leasehold/replica/observer.h>
@@ -17,6 +18,10 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+namespace asio {
+class io_context;
+}
 
 namespace leasehold::node {
 
@@ -47,6 +52,9 @@ struct NodeOptions {
   /// How the connections to and from other nodes are protected. A node that would listen beyond
   /// loopback without any protection does not start.
   net::PeerSecurity peer_security;
+  /// Makes the streams between nodes in place of TCP; outlives the node, and serves no other one.
+  /// Null: TCP.
+  net::PeerStreams* peer_streams = nullptr;
   lease::Timing timing;
   /// The preferred leaders, best first; nodes not listed come last. The same on every node. A
   /// leader transfers to a voter that is before it in the list once that voter has been well
@@ -64,12 +72,19 @@ struct NodeOptions {
   /// Notes how long the syncs of the log take; outlives the node. Null: nobody does.
   storage::SyncTimes* sync_times = nullptr;
   replica::Limits limits;
+  /// The node's thread is the one that runs this io_context, which outlives the node: the node
+  /// starts no "lh-node". One thread at a time runs it; open(), stop() and the destructor are
+  /// called on that thread, or while none runs it. What the node does there never waits for a disk,
+  /// but what else runs there delays its heartbeats: a leader whose thread stands still loses its
+  /// lease and then its role. Null: the node has a thread of its own.
+  asio::io_context* io_context = nullptr;
 };
 
 /// A replica that is alone in its process. open() starts its threads, the destructor (or stop())
 /// ends them.
 ///
-/// Threads: "lh-node" runs the core, the driver and the peer connections; "lh-apply" calls the
+/// Threads: "lh-node" (or that of NodeOptions::io_context) runs the core, the driver and the peer
+/// connections; "lh-apply" calls the
 /// state machine, and "lh-snap" takes and stores snapshots; the log has its own. Once stop() has
 /// returned these threads are gone.
 class Node : public Group {
@@ -96,7 +111,8 @@ class Node : public Group {
   /// changed.
   virtual Result<void> set_peer_security(const net::PeerSecurity& security) = 0;
 
-  /// Completes every waiter, stops the threads. Idempotent. Not from a completion or a callback.
+  /// Completes every waiter, stops the threads. Idempotent. Not from a completion or a callback;
+  /// on whose thread: see NodeOptions::io_context.
   virtual void stop() = 0;
 };
 

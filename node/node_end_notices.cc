@@ -43,7 +43,7 @@ void EndNotices::prepare(net::TcpOptions& tcp) {
 }
 
 void EndNotices::start(const net::TcpTransport& transport) {
-  listen(transport.bound(), kFirstPause);
+  if (transport.bound().port != 0) listen(transport.bound(), kFirstPause);
   if (notice_.empty()) return;
   deputy_ = std::make_unique<Deputy>(io_, program_, self_, say_);
   const auto started = deputy_->start(std::move(notice_));
@@ -62,8 +62,8 @@ void EndNotices::listen(const net::HostPort& at, std::chrono::seconds pause) {
          ": until then, promises to a process that ends run out by time");
   }
   again_.expires_after(pause);
-  again_.async_wait([this, at, pause](const asio::error_code& error) {
-    if (!error) listen(at, std::min(2 * pause, kLongestPause));
+  again_.async_wait([this, at, pause, alive = alive_](const asio::error_code& error) {
+    if (*alive && !error) listen(at, std::min(2 * pause, kLongestPause));
   });
 }
 
@@ -88,6 +88,7 @@ void EndNotices::met(const wire::Hello& hello, const net::TcpTransport& transpor
 
 void EndNotices::stop(bool leads) {
   // A leader that ends without a successor is missed until its lease is over.
+  *alive_ = false;
   if (deputy_) deputy_->stop(leads ? Deputy::Ending::tells : Deputy::Ending::silent);
   again_.cancel();
   if (port_) port_->stop();

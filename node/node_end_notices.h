@@ -52,6 +52,7 @@ class EndNotices {
   std::unique_ptr<net::NoticePort> port_;
   bool listens_ = false;
   asio::steady_timer again_;  ///< until it listens
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::unique_ptr<Deputy> deputy_;
   /// Peers, where they were reached last.
   std::map<raft::NodeId, net::HostPort> reached_;

@@ -33,6 +33,8 @@ Result<void> validate(const HostOptions& options) {
   node.data_dir = options.data_dir;
   node.peers = options.hosts;
   node.timing = options.timing;
+  node.deputy = options.deputy;
+  node.peer_streams = options.peer_streams;
   if (options.hosts.empty()) return invalid("hosts: list at least this one, with its address");
   if (options.appliers == 0 || options.appliers > kAppliersMax) {
     return invalid(fmt::format("appliers: {}; 1 to {} threads call state machines",
@@ -130,6 +132,7 @@ Result<void> HostShell::start() {
   tcp.place = log_->place();
   tcp.cluster = options_.cluster;
   tcp.address = address_of(options_.id);
+  tcp.streams = options_.peer_streams;
   tcp.listen = options_.listen.empty() ? tcp.address : options_.listen;
   auto guard = net::PeerGuard::load(options_.peer_security);
   if (!guard.ok()) return guard.error();

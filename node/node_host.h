@@ -96,7 +96,8 @@ class HostShell final : public Host, private replica::SupportStore {
   HostShell(HostOptions options, const lease::Clock& clock, replica::Observer& observer)
       : options_(std::move(options)),
         disk_(options_.timing.election_timeout),
-        loop_({options_.deputy, options_.appliers, "lh-host"}, clock, observer) {}
+        loop_({options_.deputy, options_.appliers, "lh-host", options_.io_context}, clock,
+              observer) {}
   ~HostShell() override { stop(); }
 
   Result<void> start();

@@ -72,6 +72,9 @@ Result<void> validate_options(const NodeOptions& options) {
     const auto parsed = net::parse_address(address);
     if (!parsed.ok()) return invalid("join: " + parsed.error().message);
   }
+  if (options.peer_streams != nullptr && !options.deputy.empty()) {
+    return invalid("a deputy sends datagrams, and the streams of the program carry none");
+  }
   if (options.witness && !options.peers.empty()) {
     return invalid(
         "a witness cannot be an initial member: form the group without it, start the witness with "
@@ -146,6 +149,7 @@ Result<std::uint64_t> ask_cluster_id(const NodeOptions& options) {
     introduction.hello.purpose = wire::Purpose::introduction;
     introduction.guard = guard.value();
     introduction.cluster = options.cluster;
+    introduction.streams = options.peer_streams;
     const Result<wire::Hello> answer = net::introduce_and_wait(std::move(introduction));
     if (answer.ok() && answer.value().cluster_id != 0) return answer.value().cluster_id;
     if (answer.ok()) continue;

@@ -36,9 +36,11 @@ Loop::Loop(const Options& options, const lease::Clock& clock, replica::Observer&
       observer_(observer),
       appliers_("lh-apply", options.appliers),
       snapshots_("lh-snap", 1, kSnapshotNiceness),
-      io_(1),
+      own_io_(options.io == nullptr ? std::make_unique<asio::io_context>(1) : nullptr),
+      io_(own_io_ ? *own_io_ : *options.io),
       work_(io_.get_executor()),
       timer_(io_),
+      here_(own_io_ ? nullptr : std::make_shared<Loop*>(this)),
       notices_of_ends_(
           io_, options.deputy, [this](const raft::Peer& peer) { ended(peer); },
           [this](const std::string& line) { say(line); }),
@@ -74,7 +76,10 @@ Result<void> Loop::listen() {
 }
 
 void Loop::run() {
-  schedule_turn();
+  runs_ = true;
+  turn_scheduled_ = true;
+  wake();
+  if (!own_io_) return;
   thread_ = std::thread([this] { io_.run(); });
   pthread_setname_np(thread_.native_handle(), name_);
 }
@@ -84,7 +89,10 @@ void Loop::stop(const std::function<void()>& last) {
     if (thread_.joinable()) {
       post_task([this] { stop_on_loop(); });
       thread_.join();
+    } else if (runs_) {
+      stop_on_loop();
     }
+    if (here_) *here_ = nullptr;
     // Before the mailbox is closed: the calls of these threads go into it, and do not wait.
     for (auto& [id, seat] : seats_) seat.group->stop_work();
     // From here on this is the only thread that runs the groups; tasks that come now wait for it.
@@ -115,7 +123,7 @@ void Loop::stop_on_loop() {
   transport_->stop();
   timer_.cancel();
   work_.reset();
-  io_.stop();
+  if (own_io_) own_io_->stop();
 }
 
 // ---- The other threads ----
@@ -155,7 +163,14 @@ void Loop::admit(Mailbox::Task admission) {
 }
 
 void Loop::wake() {
-  asio::post(io_, [this] { turn(); });
+  if (!runs_) return;  // the first turn takes it
+  if (own_io_) {
+    asio::post(io_, [this] { turn(); });
+  } else {
+    asio::post(io_, [here = here_] {
+      if (*here != nullptr) (*here)->turn();
+    });
+  }
 }
 
 // ---- Groups ----
@@ -314,8 +329,9 @@ void Loop::arm_timer(lease::Now now) {
   if (due <= now.promise) return schedule_turn();
   armed_for_ = due;
   timer_.expires_after(due - now.promise);
-  timer_.async_wait([this](const asio::error_code& error) {
+  timer_.async_wait([this, here = here_](const asio::error_code& error) {
     if (error) return;  // it was set again meanwhile
+    if (here && *here == nullptr) return;
     armed_for_ = raft::PromiseInstant::never();
     schedule_turn();
   });

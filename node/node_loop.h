@@ -15,6 +15,7 @@
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -36,12 +37,16 @@ class GroupShell;
 ///
 /// Life: connect() and share(), add() → listen() → run() → stop(). Until run() one thread calls
 /// everything, and the groups' files may be read meanwhile.
+///
+/// "Its thread" is one of its own, or the one that runs the caller's io_context (Options::io). Then
+/// everything up to run(), and stop(), is called on that thread, or while none runs it.
 class Loop {
  public:
   struct Options {
     std::string deputy;        ///< NodeOptions::deputy
     std::size_t appliers = 1;  ///< threads that call state machines
     const char* name = "lh-node";
+    asio::io_context* io = nullptr;  ///< NodeOptions::io_context
   };
 
   Loop(const Options& options, const lease::Clock& clock, replica::Observer& observer);
@@ -123,9 +128,16 @@ class Loop {
   WorkPool appliers_;
   WorkPool snapshots_;
 
-  asio::io_context io_;
+  /// Null: it runs on the caller's.
+  const std::unique_ptr<asio::io_context> own_io_;
+  asio::io_context& io_;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   asio::steady_timer timer_;
+  /// On the caller's io_context: what is queued there when this has ended finds a null pointer.
+  /// Its thread. Null: the queue ends with this.
+  const std::shared_ptr<Loop*> here_;
+  /// Before run() nothing is queued: the thread of the caller's io_context must not come between.
+  std::atomic<bool> runs_{false};
   /// What timer_ is set to; never() when it is not set. It may be earlier than what is due: then a
   /// turn finds nothing to do and sets it again, which is cheaper than moving it with each turn.
   raft::PromiseInstant armed_for_ = raft::PromiseInstant::never();

@@ -21,7 +21,7 @@ class NodeShell final : public Node {
  public:
   NodeShell(NodeOptions options, const lease::Clock& clock, replica::Observer& observer)
       : options_(std::move(options)),
-        loop_({options_.deputy}, clock, observer),
+        loop_({.deputy = options_.deputy, .io = options_.io_context}, clock, observer),
         group_(kGroup, options_, loop_, observer) {}
   ~NodeShell() override { stop(); }
 

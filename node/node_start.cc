@@ -34,6 +34,7 @@ Result<void> NodeShell::start(const OpenMachine& open_machine) {
   tcp.incarnation = self.incarnation;
   tcp.process = random_word();
   tcp.place = log_->place();
+  tcp.streams = options_.peer_streams;
   tcp.listen = options_.listen.empty() ? ground.address : options_.listen;
   tcp.cluster = options_.cluster;
   tcp.address = ground.address;

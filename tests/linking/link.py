@@ -28,7 +28,7 @@ import threading
 import time
 
 COMPONENT = {"bare_core": "core", "embed": "node", "leases": "client", "local": "local", "ranges": "node",
-             "read_point": "node", "remote": "client", "sharded": "node"}
+             "read_point": "node", "remote": "client", "sharded": "node", "streams": "node"}
 SHARED_HOST = """#include <leasehold/lease/timing.h>
 extern "C" int default_timing_holds() { return leasehold::lease::Timing{}.validate().ok() ? 1 : 0; }
 """
