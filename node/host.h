@@ -11,6 +11,7 @@
 #include <leasehold/replica/limits.h>
 #include <leasehold/replica/observer.h>
 #include <leasehold/replica/state_machine.h>
+#include <leasehold/storage/disk.h>
 #include <leasehold/storage/sync_times.h>
 
 #include <cstddef>
@@ -42,6 +43,8 @@ struct HostOptions {
   lease::Timing timing;
   /// As NodeOptions::deputy.
   std::string deputy;
+  /// As NodeOptions::log_disk.
+  std::function<Result<std::unique_ptr<storage::Disk>>()> log_disk;
   /// Notes how long the syncs of the log take; outlives the host. Null: nobody does.
   storage::SyncTimes* sync_times = nullptr;
   /// Threads that call state machines: for one group one at a time.

@@ -10,6 +10,7 @@
 #include <leasehold/replica/limits.h>
 #include <leasehold/replica/observer.h>
 #include <leasehold/replica/state_machine.h>
+#include <leasehold/storage/disk.h>
 #include <leasehold/storage/sync_times.h>
 
 #include <chrono>
@@ -69,6 +70,11 @@ struct NodeOptions {
   /// The program leasehold-deputy, which tells the other nodes when this process has ended, so that
   /// they elect a leader at once. Empty: none; then they wait for the end of its lease.
   std::string deputy;
+  /// Opens the folder of the log, which this node alone uses then: for files that are encrypted, or
+  /// lie on a device of the program, or in memory (storage/memory_folder.h). What its sync() has
+  /// promised has to be there at the next start, or nothing at all. The tools that read a stopped
+  /// node's directory do not know it. Null: the folder `log` of data_dir.
+  std::function<Result<std::unique_ptr<storage::Disk>>()> log_disk;
   /// Notes how long the syncs of the log take; outlives the node. Null: nobody does.
   storage::SyncTimes* sync_times = nullptr;
   replica::Limits limits;

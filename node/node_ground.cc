@@ -9,8 +9,8 @@ namespace leasehold::node {
 
 namespace {
 
-Result<std::uint64_t> find_cluster_id(const NodeOptions& options) {
-  const auto known = known_cluster_id(options);
+Result<std::uint64_t> find_cluster_id(const NodeOptions& options, const storage::Disk* disk) {
+  const auto known = known_cluster_id(options, disk);
   if (!known.ok()) return known.error();
   if (known.value()) return *known.value();
   return ask_cluster_id(options);
@@ -25,7 +25,13 @@ Result<Ground> find_ground(const NodeOptions& options,
   const auto restored = load_restored(options.data_dir);
   if (!restored.ok()) return restored.error();
   ground.restored = restored.value();
-  const auto cluster_id = find_cluster_id(options);
+  std::unique_ptr<storage::Disk> disk;
+  if (options.log_disk) {
+    auto opened = options.log_disk();
+    if (!opened.ok()) return opened.error();
+    disk = std::move(opened).value();
+  }
+  const auto cluster_id = find_cluster_id(options, disk.get());
   if (!cluster_id.ok()) return cluster_id.error();
   ground.cluster_id = cluster_id.value();
 
@@ -38,7 +44,8 @@ Result<Ground> find_ground(const NodeOptions& options,
   log_options.cluster_id = ground.cluster_id;
   log_options.id = options.id;
   log_options.sync_times = options.sync_times;
-  auto opened = storage::SegmentLog::open(log_options);
+  auto opened = disk != nullptr ? storage::SegmentLog::open(log_options, std::move(disk))
+                                : storage::SegmentLog::open(log_options);
   if (!opened.ok()) return opened.error();
   ground.log = std::move(opened).value();
   storage::SegmentLog& log = *ground.log;

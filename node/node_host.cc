@@ -111,7 +111,14 @@ Result<void> HostShell::start() {
   log.id = options_.id;
   log.reads_max = kReadsMax;
   log.sync_times = options_.sync_times;
-  auto opened = storage::SharedLog::open(log);
+  std::unique_ptr<storage::Disk> disk;
+  if (options_.log_disk) {
+    auto given = options_.log_disk();
+    if (!given.ok()) return given.error();
+    disk = std::move(given).value();
+  }
+  auto opened = disk != nullptr ? storage::SharedLog::open(log, std::move(disk))
+                                : storage::SharedLog::open(log);
   if (!opened.ok()) return opened.error();
   log_ = std::move(opened).value();
   for (const Peer& host : options_.hosts) addresses_[host.id] = host.address;

@@ -50,6 +50,17 @@ Result<std::optional<storage::FolderMark>> load_mark(const std::string& data_dir
   return std::optional<storage::FolderMark>(std::move(mark).value());
 }
 
+Result<std::optional<storage::FolderMark>> load_mark(const storage::Disk& disk) {
+  const auto bytes = disk.load(std::string(storage::kMarkName), storage::kMarkBytes + 1);
+  if (!bytes.ok()) return bytes.error();
+  if (!bytes.value()) return std::optional<storage::FolderMark>();
+  auto mark = storage::decode_mark(*bytes.value());
+  if (!mark.ok()) {
+    return Error{mark.error().code, fmt::format("{}: {}", disk.path(), mark.error().message)};
+  }
+  return std::optional<storage::FolderMark>(std::move(mark).value());
+}
+
 Result<void> validate_options(const NodeOptions& options) {
   if (options.id == raft::kNobody) return invalid("node id 0: choose a number from 1 on");
   if (options.data_dir.empty()) return invalid("no data directory given");
@@ -111,7 +122,8 @@ Result<std::string> own_address(const NodeOptions& options,
                   options.data_dir));
 }
 
-Result<std::optional<std::uint64_t>> known_cluster_id(const NodeOptions& options) {
+Result<std::optional<std::uint64_t>> known_cluster_id(const NodeOptions& options,
+                                                      const storage::Disk* disk) {
   if (!options.peers.empty() && !options.join.empty()) {
     return invalid("initial peers and nodes to join are given: a node forms a group, or joins one");
   }
@@ -123,7 +135,7 @@ Result<std::optional<std::uint64_t>> known_cluster_id(const NodeOptions& options
     return std::optional(net::cluster_id(options.cluster, std::move(peers),
                                          restored.value() ? restored.value()->generation : 0));
   }
-  const auto mark = load_mark(options.data_dir);
+  const auto mark = disk != nullptr ? load_mark(*disk) : load_mark(options.data_dir);
   if (!mark.ok()) return mark.error();
   if (mark.value()) return std::optional(mark.value()->cluster_id);
   if (options.cluster_id != 0) return std::optional(options.cluster_id);

@@ -5,6 +5,7 @@
 #include <leasehold/base/result.h>
 #include <leasehold/node/node.h>
 #include <leasehold/raft/log.h>
+#include <leasehold/storage/disk.h>
 #include <leasehold/storage/folder.h>
 
 #include <cstdint>
@@ -17,6 +18,8 @@ namespace leasehold::node {
 /// The mark of the log in the data directory; none if there is no log. Errors: corrupted,
 /// unsupported_format, io.
 Result<std::optional<storage::FolderMark>> load_mark(const std::string& data_dir);
+/// The same of a log on a disk of the program's.
+Result<std::optional<storage::FolderMark>> load_mark(const storage::Disk& disk);
 
 /// Checks the options alone, without the directory. Errors: invalid_argument.
 Result<void> validate_options(const NodeOptions& options);
@@ -28,10 +31,11 @@ Result<std::string> own_address(const NodeOptions& options,
                                 const std::optional<raft::InitialState>& log,
                                 const std::vector<raft::Member>& initial);
 
-/// Asks no other node. None: the directory is new and `options.join` names the nodes to ask.
-/// Errors: invalid_argument (what options lack, or what contradicts), and those of reading the
-/// directory: corrupted, unsupported_format, io.
-Result<std::optional<std::uint64_t>> known_cluster_id(const NodeOptions& options);
+/// Asks no other node. `disk`: what NodeOptions::log_disk has opened. None: the directory is new
+/// and `options.join` names the nodes to ask. Errors: invalid_argument (what options lack, or what
+/// contradicts), and those of reading the directory: corrupted, unsupported_format, io.
+Result<std::optional<std::uint64_t>> known_cluster_id(const NodeOptions& options,
+                                                      const storage::Disk* disk);
 
 /// Asks each address of `options.join`, in order, until one answers; waits up to two seconds for
 /// each. Errors: unavailable (no node answers, or none that answers knows yet: ask again later),
