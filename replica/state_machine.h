@@ -24,7 +24,7 @@ struct Command {
 };
 
 /// The state of a state machine at one instant, as a sequence of bytes that never changes, even
-/// while more is applied.
+/// while more is applied. node/file_snapshot.h makes one of a set of files, or of a stream.
 class Snapshot {
  public:
   virtual ~Snapshot() = default;

@@ -1,20 +1,21 @@
 #include "store.h"
 
+#include <leasehold/node/file_snapshot.h>
+
 #include <rocksdb/options.h>
 #include <rocksdb/sst_file_writer.h>
 #include <rocksdb/write_batch.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string_view>
 
 using leasehold::Bytes;
 using leasehold::Error;
 using leasehold::ErrorCode;
 using leasehold::Result;
+namespace node = leasehold::node;
 namespace raft = leasehold::raft;
 namespace replica = leasehold::replica;
 
@@ -72,42 +73,6 @@ bool carry_out(std::string_view bytes, rocksdb::ColumnFamilyHandle& keys,
   }
   if (bytes[0] != 'R' || first >= second) return false;
   return batch.DeleteRange(&keys, user_key(first), user_key(second)).ok();
-}
-
-/// A table of RocksDB with all keys of one instant, in a file of its own.
-class TableSnapshot final : public replica::Snapshot {
- public:
-  TableSnapshot(std::string path, raft::Index last)
-      : path_(std::move(path)), last_(last), size_(std::filesystem::file_size(path_)) {}
-  ~TableSnapshot() override { std::filesystem::remove(path_); }
-  raft::Index last() const override { return last_; }
-  std::uint64_t size() const override { return size_; }
-  Result<void> read(std::uint64_t offset, char* to, std::size_t bytes) const override {
-    std::ifstream file(path_, std::ios::binary);
-    file.seekg(static_cast<std::streamoff>(offset));
-    if (file.read(to, static_cast<std::streamsize>(bytes))) return {};
-    return Error{ErrorCode::io, path_ + ": cannot be read"};
-  }
-
- private:
-  const std::string path_;
-  const raft::Index last_;
-  const std::uint64_t size_;
-};
-
-/// The bytes of `snapshot`, in the file at `path`.
-Result<void> copy_to_file(const replica::Snapshot& snapshot, const std::string& path) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  std::string part;
-  for (std::uint64_t at = 0; at < snapshot.size(); at += part.size()) {
-    part.resize(static_cast<std::size_t>(
-        std::min<std::uint64_t>(snapshot.size() - at, std::uint64_t{1} << 20U)));
-    if (auto read = snapshot.read(at, part.data(), part.size()); !read.ok()) return read;
-    file.write(part.data(), static_cast<std::streamsize>(part.size()));
-  }
-  file.close();
-  if (file) return {};
-  return Error{ErrorCode::io, path + ": cannot be written"};
 }
 
 }  // namespace
@@ -249,19 +214,23 @@ Result<std::shared_ptr<const replica::Snapshot>> Store::take_snapshot() {
   if (status.ok()) status = at->status();
   if (status.ok()) status = table.Finish();
   if (!status.ok()) return io(status);
-  return std::shared_ptr<const replica::Snapshot>(
-      std::make_shared<TableSnapshot>(path, last.value()));
+  auto snapshot = node::snapshot_of_files(last.value(), {{"keys.sst", path}});
+  std::filesystem::remove(path);  // it is open
+  return snapshot;
 }
 
 Result<void> Store::install_snapshot(const replica::Snapshot& snapshot) {
-  const std::string path = folder_ + "/arrived.sst";
-  if (auto copied = copy_to_file(snapshot, path); !copied.ok()) return copied;
+  const std::string arrived = folder_ + "/arrived";
+  std::filesystem::remove_all(arrived);
+  const auto files = node::unpack_files(snapshot, arrived);
+  if (!files.ok()) return files.error();
   const std::string name = "keys-" + std::to_string(snapshot.last().value());
   const Result<Keys> fresh = make_keys(name);
   if (!fresh.ok()) return fresh.error();
   rocksdb::IngestExternalFileOptions options;
   options.move_files = true;
-  const rocksdb::Status taken = db_->IngestExternalFile(fresh.value().get(), {path}, options);
+  const rocksdb::Status taken =
+      db_->IngestExternalFile(fresh.value().get(), {arrived + "/keys.sst"}, options);
   if (!taken.ok()) {
     db_->DropColumnFamily(fresh.value().get());
     return Error{ErrorCode::corrupted, "the snapshot is no table of RocksDB: " + taken.ToString()};
