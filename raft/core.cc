@@ -105,6 +105,10 @@ HolderInstant Core::Impl::lease_end() const {
   return end_of({leader->term, leader->lease.end(), commit_, leader->lease_class});
 }
 
+std::optional<HolderInstant> Core::Impl::quorum_round() const {
+  return as_leader() != nullptr ? as_leader()->base : std::nullopt;
+}
+
 HolderInstant Core::Impl::end_of(const LeaseState& state) const {
   if (state.lease_class == kNoClass) return state.end;
   return std::max(state.end, options_.shared->lease_class(state.lease_class).end);

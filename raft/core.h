@@ -225,6 +225,9 @@ class Core {
   /// The lease as published: none until an entry of the own term is committed. earliest() for any
   /// other role.
   HolderInstant lease_end() const;
+  /// When the newest round, or beat, that a quorum has acknowledged to this leader began; none for
+  /// any other role.
+  std::optional<HolderInstant> quorum_round() const;
   /// A leader's view of its peers; empty for any other role.
   const Peers& progress() const;
   /// When the newest round, or beat of this process, that the peer has acknowledged began. None:

@@ -67,6 +67,7 @@ class Core::Impl {
   const lease::VoterPromise& promise() const { return promise_; }
   PromiseInstant promise_until() const;
   HolderInstant lease_end() const;
+  std::optional<HolderInstant> quorum_round() const;
   const Peers& progress() const;
   std::size_t pending_reads() const;
   std::optional<HolderInstant> last_heard(const Progress& peer) const;

@@ -222,6 +222,10 @@ HolderInstant Core::lease_end() const {
   return impl_->lease_end();
 }
 
+std::optional<HolderInstant> Core::quorum_round() const {
+  return impl_->quorum_round();
+}
+
 const Peers& Core::progress() const {
   return impl_->progress();
 }

@@ -34,8 +34,16 @@ void Driver::Impl::finish(lease::Now now) {
       retry_at_ = now.promise + context_.core.timing().heartbeat;
     }
   }
+  note_round(now);
   proposals_.check();
   inside_ = false;
+}
+
+void Driver::Impl::note_round(lease::Now now) {
+  const std::optional<lease::HolderInstant> round = context_.core.quorum_round();
+  if (round == round_) return;
+  round_ = round;
+  if (round) context_.ports.observer.on_round(now.holder - *round);
 }
 
 /// Behind drain(), which gives the applier more. True: the core has had an input.

@@ -160,6 +160,7 @@ class Driver::Impl {
              const std::vector<raft::AppendIntent>& intents);
   void release_held();
   void note_leadership(lease::Now now);
+  void note_round(lease::Now now);
   void route_held(lease::Now now);
   void expire(lease::Now now);
   bool still_waits(const Deadlines::Entry& entry) const;
@@ -194,6 +195,7 @@ class Driver::Impl {
   raft::Term term_;
   raft::NodeId leader_;
   bool leads_ = false;
+  std::optional<lease::HolderInstant> round_;  ///< the newest one that was noted
   /// When what a known leader refused is tried again; never() when nothing is.
   raft::PromiseInstant retry_at_ = raft::PromiseInstant::never();
 

@@ -1,6 +1,7 @@
 // What a node reports to its host program: the leader, whether it holds the lease, and the members.
 #pragma once
 
+#include <leasehold/lease/instant.h>
 #include <leasehold/raft/event.h>
 #include <leasehold/raft/membership.h>
 #include <leasehold/raft/types.h>
@@ -52,6 +53,9 @@ class Observer {
   virtual void on_change(const Change& /*change*/) {}
   /// Every step of the protocol, for logs, metrics and traces.
   virtual void on_event(const raft::Event& /*event*/) {}
+  /// This leader has the acknowledgements of a quorum for a round that it began `took` ago: its
+  /// lease counts from there. In a turn that completes several the newest one is noted.
+  virtual void on_round(lease::Duration /*took*/) {}
   /// A sentence for the operator's log: a peer was refused, the group formed. A Driver does not
   /// call this, a Node does.
   virtual void on_notice(const std::string& /*text*/) {}

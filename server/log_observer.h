@@ -25,6 +25,9 @@ class LogObserver final : public replica::Observer {
       : prefix_(std::move(prefix)), named_(std::move(named)), counts_(counts), group_(group) {}
   void on_change(const replica::Change& change) override;
   void on_event(const raft::Event& event) override;
+  void on_round(lease::Duration took) override {
+    if (counts_ != nullptr) counts_->note_round(took);
+  }
   void on_notice(const std::string& text) override;
 
   /// Whether the node knows the leader. Any thread.

@@ -12,9 +12,8 @@
 
 namespace leasehold::storage {
 
-/// A histogram, which the thread that syncs fills, and any thread reads. It costs two looks at the
-/// clock for each sync.
-class SyncTimes {
+/// A histogram of times, which any thread fills and any thread reads.
+class TimeCounts {
  public:
   /// Each bucket has the times up to its bound; one more has what is above all of them.
   static constexpr std::array<std::chrono::microseconds, 14> kBounds{
@@ -27,6 +26,28 @@ class SyncTimes {
       std::chrono::microseconds(1000000), std::chrono::microseconds(2500000)};
   static constexpr std::size_t kBuckets = kBounds.size() + 1;
 
+  void note(lease::Duration took) {
+    const auto bound = std::lower_bound(kBounds.begin(), kBounds.end(), took);
+    counts_[static_cast<std::size_t>(bound - kBounds.begin())].fetch_add(1,
+                                                                         std::memory_order_relaxed);
+    sum_.fetch_add(static_cast<std::uint64_t>(took.count()), std::memory_order_relaxed);
+  }
+
+  std::uint64_t count(std::size_t bucket) const {
+    return counts_[bucket].load(std::memory_order_relaxed);
+  }
+  std::chrono::nanoseconds sum() const {
+    return std::chrono::nanoseconds(sum_.load(std::memory_order_relaxed));
+  }
+
+ private:
+  std::array<std::atomic<std::uint64_t>, kBuckets> counts_{};
+  std::atomic<std::uint64_t> sum_{0};  ///< nanoseconds
+};
+
+/// Of syncs: the thread that syncs looks twice at the clock for each.
+class SyncTimes : public TimeCounts {
+ public:
   /// `clock` outlives it.
   explicit SyncTimes(const lease::Clock& clock) : clock_(clock) {}
 
@@ -46,24 +67,9 @@ class SyncTimes {
     SyncTimes* times_;
     lease::PromiseInstant at_;
   };
-  void note(lease::Duration took) {
-    const auto bound = std::lower_bound(kBounds.begin(), kBounds.end(), took);
-    counts_[static_cast<std::size_t>(bound - kBounds.begin())].fetch_add(1,
-                                                                         std::memory_order_relaxed);
-    sum_.fetch_add(static_cast<std::uint64_t>(took.count()), std::memory_order_relaxed);
-  }
-
-  std::uint64_t count(std::size_t bucket) const {
-    return counts_[bucket].load(std::memory_order_relaxed);
-  }
-  std::chrono::nanoseconds sum() const {
-    return std::chrono::nanoseconds(sum_.load(std::memory_order_relaxed));
-  }
 
  private:
   const lease::Clock& clock_;
-  std::array<std::atomic<std::uint64_t>, kBuckets> counts_{};
-  std::atomic<std::uint64_t> sum_{0};  ///< nanoseconds
 };
 
 }  // namespace leasehold::storage

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <leasehold/raft/event.h>
+#include <leasehold/storage/sync_times.h>
 
 #include <array>
 #include <atomic>
@@ -35,6 +36,8 @@ class EventCounts {
   explicit EventCounts(bool many) : many_(many) {}
 
   void note(const raft::Event& event);
+  /// A quorum has acknowledged a round to this node.
+  void note_round(lease::Duration took) { rounds_.note(took); }
   /// This node has a lease of a group now, or no longer.
   void note_lease(std::uint64_t group, raft::Term term, bool held);
 
@@ -44,6 +47,7 @@ class EventCounts {
   std::uint64_t refusals(raft::VoteRefusal reason) const { return of(refusals_, reason); }
   std::uint64_t transfers(raft::TransferOutcome outcome) const { return of(transfers_, outcome); }
   std::uint64_t leases(bool held) const { return of(leases_, held); }
+  const storage::TimeCounts& rounds() const { return rounds_; }
   std::uint64_t violations() const { return violations_.load(std::memory_order_relaxed); }
   /// The newest first.
   std::vector<Recent> recent() const;
@@ -70,6 +74,7 @@ class EventCounts {
   Counts<kRefusals> refusals_{};
   Counts<kOutcomes> transfers_{};
   Counts<2> leases_{};
+  storage::TimeCounts rounds_;
   Count violations_{0};
   mutable std::mutex mutex_;
   std::deque<Recent> recent_;  ///< newest first; with mutex_

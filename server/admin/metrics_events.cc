@@ -25,6 +25,20 @@ constexpr MetricSpec kViolations{"leasehold_protocol_violations_total", counter,
                                  "most one a second is counted."};
 constexpr MetricSpec kSyncs{"leasehold_log_sync_seconds", histogram,
                             "How long the syncs of the log took."};
+constexpr MetricSpec kRounds{"leasehold_round_trip_seconds", histogram,
+                             "How long a quorum took to acknowledge a round of this leader, from "
+                             "its beginning on: by so much a lease is shorter than its promise."};
+
+void times(const MetricSpec& spec, const storage::TimeCounts& of, MetricsText& page) {
+  std::vector<double> bounds;
+  std::vector<std::uint64_t> counts;
+  counts.reserve(storage::TimeCounts::kBuckets);
+  for (const auto bound : storage::TimeCounts::kBounds) {
+    bounds.push_back(std::chrono::duration<double>(bound).count());
+  }
+  for (std::size_t i = 0; i < storage::TimeCounts::kBuckets; ++i) counts.push_back(of.count(i));
+  page.family(spec).histogram(bounds, counts, std::chrono::duration<double>(of.sum()).count());
+}
 
 }  // namespace
 
@@ -54,17 +68,8 @@ void event_metrics(const MetricsSource& source, MetricsText& page) {
   page.one(kGained, events.leases(true));
   page.one(kLost, events.leases(false));
   page.one(kViolations, events.violations());
-  std::vector<double> bounds;
-  std::vector<std::uint64_t> counts;
-  counts.reserve(storage::SyncTimes::kBuckets);
-  for (const auto bound : storage::SyncTimes::kBounds) {
-    bounds.push_back(std::chrono::duration<double>(bound).count());
-  }
-  for (std::size_t i = 0; i < storage::SyncTimes::kBuckets; ++i) {
-    counts.push_back(source.syncs.count(i));
-  }
-  page.family(kSyncs).histogram(bounds, counts,
-                                std::chrono::duration<double>(source.syncs.sum()).count());
+  times(kSyncs, source.syncs, page);
+  times(kRounds, events.rounds(), page);
 }
 
 }  // namespace leasehold::server

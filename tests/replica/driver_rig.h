@@ -181,6 +181,7 @@ class Rig : public net::Transport, public storage::Storage, public Applier, publ
   std::vector<Sent> take_sent() { return std::exchange(sent_, {}); }
   const std::vector<Sent>& sent() const { return sent_; }
   const std::vector<raft::Event>& events() const { return events_; }
+  const std::vector<lease::Duration>& rounds() const { return rounds_; }
   /// Called inside every effect, with its name.
   std::function<void(const char*)> on_effect;
 
@@ -209,6 +210,7 @@ class Rig : public net::Transport, public storage::Storage, public Applier, publ
     applies_.emplace_back(id);
   }
   void on_event(const raft::Event& event) override { events_.push_back(event); }
+  void on_round(lease::Duration took) override { rounds_.push_back(took); }
 
   DriverOptions options_;
   Disk disk_;
@@ -223,6 +225,7 @@ class Rig : public net::Transport, public storage::Storage, public Applier, publ
   std::size_t reads_finished_ = 0;
   std::deque<std::variant<std::vector<raft::Entry>, raft::SnapshotId>> applies_;
   std::vector<raft::Event> events_;
+  std::vector<lease::Duration> rounds_;
   std::unique_ptr<Driver> driver_;
 };
 

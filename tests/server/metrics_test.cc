@@ -254,6 +254,17 @@ TEST(Metrics, ASyncIsInTheBucketThatItsTimeFits) {
   }
 }
 
+TEST(Metrics, ARoundIsInTheBucketThatItsTimeFits) {
+  AdminRig rig;
+  rig.events.note_round(std::chrono::microseconds(101));
+  rig.events.note_round(std::chrono::milliseconds(5));
+  const std::string page = rig.get("/metrics").body;
+  for (const char* line : {"_bucket{le=\"0.0001\"} 0", "_bucket{le=\"0.00025\"} 1",
+                           "_bucket{le=\"0.005\"} 2", "_count 2"}) {
+    EXPECT_THAT(page, HasSubstr("\nleasehold_round_trip_seconds" + std::string(line) + "\n"));
+  }
+}
+
 TEST(Metrics, WhatIsLeftOfALeaseAtAReadIsCounted) {
   AdminRig rig;
   Counters& counters = rig.state.counters[1];
