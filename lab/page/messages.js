@@ -128,8 +128,8 @@ Object.assign(LeaseLab.App.prototype, {
     const message = this.flight();
     if (!message) return this.say("Choose a message under way first: a tap on its arrow, or M.", true);
     const length = verb === "drop" ? "" : `.${this.find("flight-by").value}`;
-    this.act(`${verb}.${message.from}.${message.number}${length}`);
     this.selected = message.from;
+    this.act(`${verb}.${message.from}.${message.number}${length}`);
   },
 
   describeMessages() {

@@ -52,6 +52,7 @@ Object.assign(LeaseLab.App.prototype, {
     this.say("The core without the check is being made.", true);
     const bytes = await LeaseLab.patch.variant(leaseLabCore.replace(/^.*,/, ""), LeaseLab.unchecked);
     this.uncheckedCore = await createLeaseLab({wasmBinary: bytes});
+    this.say("The core without the check has been made.", true);
   },
 
   /** True: the core for this link has to be made first, and `then` is called when it is there. */
