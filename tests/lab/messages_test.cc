@@ -70,7 +70,7 @@ std::vector<Duration> instants(const std::vector<Record>& records, Kind kind, Du
   return found;
 }
 
-std::vector<Record> marks_of(const std::vector<Record>& records, const std::string& what) {
+std::vector<Record> hand_marks(const std::vector<Record>& records, const std::string& what) {
   std::vector<Record> marks;
   std::copy_if(records.begin(), records.end(), std::back_inserter(marks),
                [&what](const Record& one) { return one.kind == Kind::mark && one.what == what; });
@@ -84,7 +84,7 @@ TEST(Messages, OneThatIsDroppedIsLostAtOnceAndOthersArrive) {
   const std::vector<Duration> arrived = instants(records, Kind::delivered, chosen.at);
   EXPECT_THAT(arrived, testing::Not(testing::Contains(chosen.flight.arrival.since_origin())));
   EXPECT_GE(arrived.size(), 2U);
-  const std::vector<Record> marks = marks_of(records, "dropped");
+  const std::vector<Record> marks = hand_marks(records, "dropped");
   ASSERT_EQ(marks.size(), 1U);
   EXPECT_EQ(marks[0].peer, raft::NodeId(1));
   EXPECT_EQ(marks[0].number, chosen.flight.number);
@@ -100,8 +100,8 @@ TEST(Messages, OneThatIsDelayedArrivesLaterAndIsOvertaken) {
   EXPECT_THAT(arrived, testing::Contains(due));
   EXPECT_LT(arrived.front(), due) << "nothing has overtaken it";
   EXPECT_TRUE(instants(records, Kind::lost, Duration{0}).empty());
-  ASSERT_EQ(marks_of(records, "delayed").size(), 1U);
-  EXPECT_EQ(*marks_of(records, "delayed")[0].until, due);
+  ASSERT_EQ(hand_marks(records, "delayed").size(), 1U);
+  EXPECT_EQ(*hand_marks(records, "delayed")[0].until, due);
 }
 
 TEST(Messages, OneMayBeDelayedOnceMoreAndThenBeDropped) {
@@ -126,8 +126,8 @@ TEST(Messages, OneThatArrivesTwiceArrivesTwice) {
   const std::vector<Duration> arrived = instants(records, Kind::delivered, chosen.at);
   EXPECT_THAT(arrived, testing::Contains(plain));
   EXPECT_THAT(arrived, testing::Contains(plain + milliseconds(30)));
-  ASSERT_EQ(marks_of(records, "twice").size(), 1U);
-  EXPECT_EQ(*marks_of(records, "twice")[0].until, plain + milliseconds(30));
+  ASSERT_EQ(hand_marks(records, "twice").size(), 1U);
+  EXPECT_EQ(*hand_marks(records, "twice")[0].until, plain + milliseconds(30));
 }
 
 TEST(Messages, TheNumberIsThatOfTheRecord) {
@@ -185,7 +185,7 @@ TEST(Messages, AVisitThatNamesOneThatIsNotThereIsRefusedWhenItComesToIt) {
   EXPECT_EQ(lab.refusal(), "");
   lab.run(milliseconds(1900));
   EXPECT_THAT(lab.refusal(), HasSubstr("the step " + drop + ": message "));
-  EXPECT_EQ(marks_of(lab.take_records(), "refused").size(), 1U);
+  EXPECT_EQ(hand_marks(lab.take_records(), "refused").size(), 1U);
 }
 
 }  // namespace
