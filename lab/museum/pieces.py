@@ -3,9 +3,7 @@
 what makes the core of the page the variant with the bug.
 
   pieces.py BUILD_FOLDER PIECES.js [MUTANT...]     all pieces, or these
-  pieces.py BUILD_FOLDER PIECES.js none            no piece
 
-In each case the variant without the check of the numbers (lab/unchecked.cc), too.
 A variant is compiled again only if its mutant, a file that the mutant changes, or the core has changed.
 """
 
@@ -130,13 +128,10 @@ def main():
             piece["difference"] = base64.b64encode(patch).decode()
             if compiled:
                 print(f"[{number}/{len(pieces)}] museum: {piece['mutant']}, {len(patch)} bytes", flush=True)
-    unchecked, _ = museum.difference("unchecked")
     text = json.dumps(pieces, ensure_ascii=False, indent=0).replace("</", "<\\/")
     with open(out, "w", encoding="utf-8") as file:
         file.write(f"LeaseLab.museum = {text};\n")
-        file.write(f'LeaseLab.unchecked = "{base64.b64encode(unchecked).decode()}";\n')
-    print(f"{os.path.basename(out)}: {len(pieces)} pieces, {len(text.encode())} bytes; without the check: "
-          f"{len(unchecked)} bytes")
+    print(f"{os.path.basename(out)}: {len(pieces)} pieces, {len(text.encode())} bytes")
 
 
 if __name__ == "__main__":
