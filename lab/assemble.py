@@ -4,8 +4,8 @@
   assemble.py CORE.js PAGE.html [PIECES.js...]
 
 CORE.js is what emscripten made: the WebAssembly is inside it. PIECES.js are what museum/unchecked.py made, without
-which no inequality can be broken, and museum/pieces.py, without which the page has no museum. The other parts stand in page/ beside this program: index.html names each where it belongs, by
-`<!-- include NAME -->`.
+which no inequality can be broken, and museum/pieces.py, without which the page has no museum. The other parts stand in
+page/ beside this program: index.html names each where it belongs, by `<!-- include NAME -->`.
 """
 
 import json
