@@ -162,6 +162,8 @@ def breaks_an_inequality(page, check):
     check(page.native_hash(link, 4000, unchecked_of(page)) == page.get("lab.session.hash()"), "another run natively")
     slide("margin", -400)
     check("sigma is at least -181 ms" in page.words("#refused"), page.words("#refused"))
+    page.press("#save-scenario")
+    check("no scenario takes numbers that break" in page.words("#words"), page.words("#words"))
     # Back to the core that checks: with these numbers it cannot be.
     page.browser.evaluate("document.getElementById('unchecked').click()")
     check("refuses these numbers: margin is -150 ms" in page.words("#words") and page.get("lab.uncheckedRuns()"),
