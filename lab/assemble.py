@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Puts the lab's page together: one HTML file, which needs no network.
 
-  assemble.py CORE.js PAGE.html [PIECES.js]
+  assemble.py CORE.js PAGE.html [PIECES.js...]
 
-CORE.js is what emscripten made: the WebAssembly is inside it. PIECES.js is what museum/pieces.py made; without it the
-page has no museum. The other parts stand in page/ beside this program: index.html names each where it belongs, by
-`<!-- include NAME -->`.
+CORE.js is what emscripten made: the WebAssembly is inside it. PIECES.js are what museum/unchecked.py made, without
+which no inequality can be broken, and museum/pieces.py, without which the page has no museum. The other parts stand in
+page/ beside this program: index.html names each where it belongs, by `<!-- include NAME -->`.
 """
 
 import json
@@ -48,7 +48,7 @@ def part(name, core, pieces):
     elif name == "stories":
         text = stories()
     elif name == "pieces":
-        text = read(pieces) if pieces else ""
+        text = "".join(read(path) for path in pieces)
     else:
         text = read(os.path.join(PAGE, name))
     # It would end the element that the text stands in.
@@ -58,9 +58,9 @@ def part(name, core, pieces):
 
 
 def main():
-    if len(sys.argv) not in (3, 4):
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
-    core, page, pieces = (sys.argv[1:] + [""])[:3]
+    core, page, pieces = sys.argv[1], sys.argv[2], sys.argv[3:]
     text = INCLUDE.sub(lambda found: part(found.group(1), core, pieces), read(os.path.join(PAGE, "index.html")))
     size = len(text.encode())
     if size > BYTES_MAX:

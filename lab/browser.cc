@@ -81,6 +81,11 @@ EMSCRIPTEN_KEEPALIVE const char* lab_violation() {
   return say(lab() ? lab()->violation() : "");
 }
 
+/// Which step so far named a message that was not under way; nothing if none did.
+EMSCRIPTEN_KEEPALIVE const char* lab_refusal() {
+  return say(lab() ? lab()->refusal() : "");
+}
+
 /// The whole visit, as a link holds it.
 EMSCRIPTEN_KEEPALIVE const char* lab_link() {
   return say(lab() ? leasehold::lab::visit_text(lab()->visit()) : "");
@@ -134,6 +139,7 @@ EMSCRIPTEN_KEEPALIVE const char* lab_to_scenario(const char* link, double end_ms
 }
 
 EMSCRIPTEN_KEEPALIVE const char* lab_rehearse(double seed) {
-  return say(fmt::format("{:016x}", leasehold::lab::rehearse(static_cast<std::uint64_t>(seed))));
+  return say(
+      fmt::format("{:016x}", leasehold::lab::rehearse(static_cast<std::uint64_t>(seed)).hash));
 }
 }

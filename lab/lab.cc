@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <utility>
 
 namespace leasehold::lab {
@@ -44,7 +45,12 @@ sim::Plan plan_of(const Visit& visit) {
 sim::SimOptions options_for(std::vector<story::Record>& records) {
   sim::SimOptions options;
   options.trace_tail = 0;
-  options.record = [&records](const story::Record& record) { records.push_back(record); };
+  // A message has its number from its sending on.
+  options.record = [&records, sent = std::map<raft::NodeId, std::uint64_t>()](
+                       const story::Record& record) mutable {
+    records.push_back(record);
+    if (record.kind == story::Kind::sent) records.back().number = ++sent[record.node];
+  };
   return options;
 }
 
@@ -103,6 +109,7 @@ Lab::Lab(const Visit& visit)
   all_ = pointers_to(nodes_);
   oracles_.watch(all_);
   world_.recorder->watch(visit.seed, all_);
+  network_.keep_flights();
   network_.set_deliver([this](raft::NodeId to, const raft::Peer& from, wire::PeerMessage& message) {
     at(to).receive(from, message);
   });
@@ -157,6 +164,9 @@ Result<void> Lab::add(const Step& step) {
   if (visit_.steps.size() == Visit::kStepsMax) {
     return Error{ErrorCode::overloaded,
                  fmt::format("a visit has at most {} steps", Visit::kStepsMax)};
+  }
+  if (step.at == now() && is_about_message(step.verb)) {
+    if (const auto flight = flight_of(step); !flight) return flight.error();
   }
   visit_.steps.push_back(step);
   if (step.at == now()) run(step.at);
@@ -242,6 +252,9 @@ bool Lab::act(const Step& step) {
     case Verb::add:
     case Verb::promote:
     case Verb::remove: change_members(step); return true;
+    case Verb::drop:
+    case Verb::delay:
+    case Verb::twice: act_on_message(step); return true;
     case Verb::restart:
       if (node.up() || node.suspended()) return false;
       node.start();

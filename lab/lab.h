@@ -40,7 +40,7 @@ class Lab {
   /// Simulates up to `end`, which may not be in the past, and carries out the steps that are due.
   void run(Duration end);
   /// Adds a step behind all others, not in the past. It is carried out when time gets there: at the
-  /// present instant, at once.
+  /// present instant, at once; then a message that is not under way is refused, too.
   Result<void> add(const Step& step);
 
   Duration now() const { return world_.queue.now().since_origin(); }
@@ -49,12 +49,19 @@ class Lab {
   std::uint64_t hash() const { return world_.trace.hash(); }
   /// The first finding of any oracle, behind the oracle's name; empty if there is none.
   const std::string& violation() const { return violation_; }
+  /// The first step so far that named a message which was not under way, and why; empty if there is
+  /// none. Such a visit was made for another run.
+  const std::string& refusal() const { return refusal_; }
+  /// The messages that a step of the present instant can name.
+  std::vector<sim::SimNetwork::Flight> flights() const { return network_.flights(); }
   /// What happened since the last call, in order: docs/formats/trace.md, and these kinds of `mark`
   /// by their `what`: durable (the log of `node` is durable up to `index`), violation (`why` is the
   /// oracle, `text` its finding), unused (a step found nothing to do), refused and unknown (the
   /// command for the members of `node` was not begun by `peer`, or not seen to end; `text` says
-  /// which and why), and group (by the log of the newest leader, `node`, the members are those of
-  /// entry `index`; `text`: "voters 1,2,3 outgoing 1,2 learners 4", without what is empty).
+  /// which and why; refused, too: a message of `node` is not under way), dropped, delayed and twice
+  /// (message `number` of `node` to `peer`; it, or its copy, is to arrive at `until`), and group
+  /// (by the log of the newest leader, `node`, the members are those of entry `index`; `text`:
+  /// "voters 1,2,3 outgoing 1,2 learners 4", without what is empty).
   std::vector<story::Record> take_records();
 
  private:
@@ -68,6 +75,8 @@ class Lab {
   void leap(sim::SimNode& node, std::int64_t length_ms);
   void lose_power(sim::SimNode& node);
   bool transfer(sim::SimNode& node, raft::NodeId to);
+  Result<sim::SimNetwork::Flight> flight_of(const Step& step) const;
+  void act_on_message(const Step& step);
   void change_members(const Step& step);
   void on_changed(const Step& step, raft::NodeId asked, const replica::ChangeResult& result);
   void tell_group();
@@ -93,6 +102,7 @@ class Lab {
   std::pair<raft::Term, raft::Index> group_at_;
   raft::Membership group_;
   std::string violation_;
+  std::string refusal_;
   /// Oracles that have reported a finding.
   std::set<std::string> told_;
 };

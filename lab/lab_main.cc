@@ -39,7 +39,7 @@ int usage() {
 
 int rehearse(unsigned long first, unsigned long last) {
   for (unsigned long seed = first; seed <= last; ++seed) {
-    fmt::print("{} {:016x}\n", seed, leasehold::lab::rehearse(seed));
+    fmt::print("{} {:016x}\n", seed, leasehold::lab::rehearse(seed).hash);
   }
   return 0;
 }
@@ -64,6 +64,7 @@ int play(const std::string& link, unsigned long length, bool records) {
   if (!visit) return refuse(visit.error().message);
   Lab lab(visit.value());
   lab.run(std::chrono::milliseconds(length));
+  if (!lab.refusal().empty()) return refuse(lab.refusal());
   if (records) {
     for (const auto& record : lab.take_records()) {
       fmt::print("{}\n", leasehold::story::encode_record(record));

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <utility>
+#include <vector>
 
 namespace leasehold::lab {
 namespace {
@@ -84,6 +86,50 @@ void draw_members(Random random, Visit& visit) {
                    [](const Step& one, const Step& other) { return one.at < other.at; });
 }
 
+Visit without_steps(Visit visit) {
+  visit.steps.clear();
+  return visit;
+}
+
+/// A drawn visit whose steps come when they are due, and others among them.
+struct Rehearsed {
+  explicit Rehearsed(Visit visit) : drawn(std::move(visit)), lab(without_steps(drawn)) {}
+
+  void run(Duration portion) {
+    const Duration end = std::min(lab.now() + portion, kLength);
+    for (; next < drawn.steps.size() && drawn.steps[next].at <= end; ++next) {
+      lab.run(drawn.steps[next].at);
+      const Result<void> added = lab.add(drawn.steps[next]);
+      LEASEHOLD_ASSERT(added.ok());
+    }
+    lab.run(end);
+  }
+
+  /// Up to three, at the next instant at which one is under way.
+  void handle_messages(Random& random) {
+    for (int i = 0; i < 20 && lab.flights().empty(); ++i) run(milliseconds(1));
+    for (std::uint64_t left = random.below(4); left > 0; --left) {
+      const std::vector<sim::SimNetwork::Flight> flights = lab.flights();
+      if (flights.empty()) return;
+      const auto& flight = flights[static_cast<std::size_t>(random.below(flights.size()))];
+      constexpr std::array<Verb, 3> kChoices = {Verb::drop, Verb::delay, Verb::twice};
+      Step step;
+      step.at = lab.now();
+      step.verb = kChoices[static_cast<std::size_t>(random.below(kChoices.size()))];
+      step.node = flight.from;
+      step.message = flight.number;
+      const std::int64_t length = random.between(1, 1'500);
+      step.amount = step.verb == Verb::drop ? 0 : length;
+      const Result<void> added = lab.add(step);
+      LEASEHOLD_ASSERT(added.ok());
+    }
+  }
+
+  Visit drawn;
+  std::size_t next = 0;
+  Lab lab;
+};
+
 }  // namespace
 
 Visit draw_visit(std::uint64_t seed) {
@@ -114,15 +160,18 @@ Visit draw_visit(std::uint64_t seed) {
   return visit;
 }
 
-std::uint64_t rehearse(std::uint64_t seed) {
-  Random random = sim::stream(seed, "portions");
-  Lab lab(draw_visit(seed));
-  while (lab.now() < kLength) {
-    const Duration portion = milliseconds(random.between(1, 2'000));
-    lab.run(std::min(lab.now() + portion, kLength));
-    lab.take_records();
+Rehearsal rehearse(std::uint64_t seed) {
+  Random portions = sim::stream(seed, "portions");
+  Random messages = sim::stream(seed, "messages");
+  const bool handles = messages.chance(1, 2);
+  Rehearsed rehearsed(draw_visit(seed));
+  while (rehearsed.lab.now() < kLength) {
+    rehearsed.run(milliseconds(portions.between(1, 2'000)));
+    if (handles) rehearsed.handle_messages(messages);
+    rehearsed.lab.take_records();
   }
-  return lab.hash();
+  const Lab& lab = rehearsed.lab;
+  return {lab.visit(), lab.hash(), lab.violation(), lab.refusal()};
 }
 
 }  // namespace leasehold::lab

@@ -38,10 +38,14 @@ class Leaders {
   std::vector<std::uint64_t> all_;
 };
 
+/// By sender and number: what was sent.
+using SentMessages = std::map<std::pair<raft::NodeId, std::uint64_t>, story::Record>;
+
 /// The steps of a visit as the commands of a scenario.
 class Writing {
  public:
-  Writing(const Visit& visit, Duration until) : visit_(visit), until_(until) {}
+  Writing(const Visit& visit, Duration until, const SentMessages& sent)
+      : visit_(visit), until_(until), sent_(sent) {}
 
   /// "" or which step has no counterpart.
   std::string write();
@@ -55,12 +59,14 @@ class Writing {
   std::string take(const Step& step);
   std::string of_process(const Step& step);
   std::string of_clients(const Step& step);
+  std::string of_message(const Step& step);
   void of_links(const Step& step);
   void heal();
   bool up(raft::NodeId node) const { return down_.count(node) == 0; }
 
   const Visit& visit_;
   const Duration until_;
+  const SentMessages& sent_;
   Duration now_{0};
   std::vector<std::string> lines_;
   std::set<raft::NodeId> down_;
@@ -123,6 +129,9 @@ std::string Writing::take(const Step& step) {
     case Verb::remove: return "its members stay the same";
     case Verb::write:
     case Verb::read: return of_clients(step);
+    case Verb::drop:
+    case Verb::delay:
+    case Verb::twice: return of_message(step);
     case Verb::restart:
       if (down_.erase(step.node) > 0) {
         command(fmt::format("restart {}", node));
@@ -184,6 +193,17 @@ std::string Writing::of_clients(const Step& step) {
   }
   if (step.mode == raft::ReadMode::log) return "its reads are by lease or by quorum";
   command(fmt::format("read {} {}", node, step.mode == raft::ReadMode::lease ? "lease" : "quorum"));
+  return "";
+}
+
+/// There messages have other numbers: it is named by its link and its type.
+std::string Writing::of_message(const Step& step) {
+  if (step.verb == Verb::delay) return "there all messages take the same time";
+  if (step.verb == Verb::twice) return "it names a copy by a number that only its own run knows";
+  const auto found = sent_.find({step.node, step.message});
+  if (found == sent_.end()) return "its node has sent no such message";
+  const story::Record& sent = found->second;
+  command(fmt::format("drop {}->{} {}", sent.node.value(), sent.peer.value(), sent.what));
   return "";
 }
 
@@ -249,16 +269,24 @@ Result<std::string> scenario_of_visit(const Visit& visit, Duration until) {
   if (visit.known_deaths != 0) {
     return wrong("in a scenario somebody says when a notice comes: choose that ends are not known");
   }
+  if (visit.unchecked != 0) {
+    return wrong("a scenario takes no numbers that break an inequality: let the core check them");
+  }
   if (visit.spare > 0) {
     return wrong("in a scenario every node is a member: choose no spare nodes");
   }
   if (until > kScenarioLongest) return wrong("a visit of more than 60 s makes no scenario");
-  Writing writing(visit, until);
-  if (const std::string refused = writing.write(); !refused.empty()) return wrong(refused);
   Lab lab(visit);
   lab.run(until);
+  if (!lab.refusal().empty()) return wrong(lab.refusal());
   Leaders led;
-  for (const story::Record& record : lab.take_records()) led.take(record);
+  SentMessages sent;
+  for (const story::Record& record : lab.take_records()) {
+    led.take(record);
+    if (record.kind == story::Kind::sent) sent[{record.node, record.number}] = record;
+  }
+  Writing writing(visit, until, sent);
+  if (const std::string refused = writing.write(); !refused.empty()) return wrong(refused);
   const std::string same =
       fmt::format("Here, as there, these lead one after another: {}.", led.text());
   for (std::uint64_t seed = 1; seed <= kScenarioSeeds; ++seed) {

@@ -13,18 +13,28 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::array<const char*, 20> kVerbs = {
-    "kill",    "power", "restart",  "pause",   "resume",  "suspend", "cut",
-    "one_way", "join",  "alone",    "reunite", "slow",    "drift",   "jump",
-    "write",   "read",  "transfer", "add",     "promote", "remove"};
+constexpr std::array<const char*, 23> kVerbs = {
+    "kill",     "power", "restart", "pause",  "resume", "suspend", "cut",   "one_way",
+    "join",     "alone", "reunite", "slow",   "drift",  "jump",    "write", "read",
+    "transfer", "add",   "promote", "remove", "drop",   "delay",   "twice"};
 constexpr std::array<const char*, 3> kModes = {"lease", "quorum", "log"};
-/// Of a pause, a sleep, a slow disk or a leap.
+/// Of a pause, a sleep, a slow disk, a leap or a message's way.
 constexpr std::int64_t kAmountMaxMs = 60'000;
 constexpr std::int64_t kDriftMaxPpm = 900'000;
 constexpr std::int64_t kTimingMaxMs = 20'000;
 constexpr std::int64_t kPeriodMaxMs = 60'000;
+constexpr std::int64_t kMessageMax = 999'999'999;
 
-enum class Takes : std::uint8_t { nothing, peer, length, rate, mode, perhaps_asked };
+enum class Takes : std::uint8_t {
+  nothing,
+  peer,
+  length,
+  rate,
+  mode,
+  perhaps_asked,
+  message,
+  message_and_length,
+};
 
 Takes taken_by(Verb verb) {
   switch (verb) {
@@ -41,6 +51,9 @@ Takes taken_by(Verb verb) {
     case Verb::add:
     case Verb::promote:
     case Verb::remove: return Takes::perhaps_asked;
+    case Verb::drop: return Takes::message;
+    case Verb::delay:
+    case Verb::twice: return Takes::message_and_length;
     case Verb::kill:
     case Verb::power:
     case Verb::restart:
@@ -109,6 +122,13 @@ Result<void> read_object(std::string_view word, std::uint64_t nodes, Step& step)
       }
       return {};
     }
+    case Takes::message: {
+      const auto number = between("the number of a message", word, 1, kMessageMax);
+      if (!number) return number.error();
+      step.message = static_cast<std::uint64_t>(number.value());
+      return {};
+    }
+    case Takes::message_and_length:
     case Takes::length:
     case Takes::rate: {
       const bool rate = taken_by(step.verb) == Takes::rate;
@@ -146,7 +166,8 @@ std::vector<Named> names_of(Visit& visit) {
   return {{"lease", 1, kTimingMaxMs, &timing.lease},
           {"heartbeat", 1, kTimingMaxMs, &timing.heartbeat},
           {"drift", 0, 500'000, nullptr, &timing.max_clock_drift_ppm},
-          {"margin", 0, kTimingMaxMs, &timing.margin},
+          // Below zero it is for unchecked visits, and Timing::validate() says so.
+          {"margin", -kTimingMaxMs, kTimingMaxMs, &timing.margin},
           {"rtt", 1, kTimingMaxMs, &timing.max_round_trip},
           {"election", 1, kTimingMaxMs, &timing.election_timeout},
           {"delay", 1, 1'000, &visit.delay},
@@ -190,6 +211,12 @@ Result<void> read_number(std::string_view name, std::string_view value, Visit& v
     visit.spare = static_cast<std::uint64_t>(spare.value());
     return {};
   }
+  if (name == "unchecked") {
+    const auto unchecked = between(name, value, 0, 1);
+    if (!unchecked) return unchecked.error();
+    visit.unchecked = static_cast<std::uint64_t>(unchecked.value());
+    return {};
+  }
   for (const Named& named : names_of(visit)) {
     if (name != named.name) continue;
     const auto number = between(name, value, named.low, named.high);
@@ -204,10 +231,33 @@ Result<void> read_number(std::string_view name, std::string_view value, Visit& v
   return wrong(fmt::format("nothing is called \"{}\" here", name.substr(0, 20)));
 }
 
+/// Whether this is the lab whose core checks its numbers.
+bool core_checks() {
+  lease::Timing nothing_to_use;
+  nothing_to_use.margin = nothing_to_use.lease;
+  return !nothing_to_use.validate().ok();
+}
+
+Result<void> check_timing(const Visit& visit) {
+  if (core_checks() == (visit.unchecked != 0)) {
+    return visit.unchecked != 0
+               ? wrong(
+                     "this core checks its numbers; a visit with unchecked=1 is for "
+                     "leasehold_lab_unchecked, or for the page")
+               : wrong(
+                     "this core does not check its numbers: it takes only visits with unchecked=1");
+  }
+  return visit.timing.validate();
+}
+
 }  // namespace
 
 const char* verb_name(Verb verb) {
   return kVerbs[static_cast<std::size_t>(verb)];
+}
+
+bool is_about_message(Verb verb) {
+  return verb == Verb::drop || verb == Verb::delay || verb == Verb::twice;
 }
 
 std::string step_text(const Step& step) {
@@ -220,6 +270,8 @@ std::string step_text(const Step& step) {
     case Takes::perhaps_asked:
       return step.peer == raft::kNobody ? text : text + fmt::format(".{}", step.peer.value());
     case Takes::mode: return text + "." + kModes[static_cast<std::size_t>(step.mode)];
+    case Takes::message: return text + fmt::format(".{}", step.message);
+    case Takes::message_and_length: return text + fmt::format(".{}.{}", step.message, step.amount);
   }
   LEASEHOLD_UNREACHABLE();
 }
@@ -241,10 +293,17 @@ Result<Step> parse_step(std::string_view text, std::uint64_t nodes) {
   step.node = raft::NodeId(static_cast<std::uint64_t>(node.value()));
   const Takes takes = taken_by(step.verb);
   if (takes == Takes::perhaps_asked && words.size() == 3) return step;
-  const std::size_t length = takes == Takes::nothing ? 3 : 4;
+  const std::size_t length = takes == Takes::nothing              ? 3
+                             : takes == Takes::message_and_length ? 5
+                                                                  : 4;
   if (words.size() != length) {
     return wrong(fmt::format("{} takes {}{} words, with its time", words[1],
                              takes == Takes::perhaps_asked ? "3 or " : "", length));
+  }
+  if (takes == Takes::message_and_length) {
+    const auto number = between("the number of a message", words[3], 1, kMessageMax);
+    if (!number) return number.error();
+    step.message = static_cast<std::uint64_t>(number.value());
   }
   if (const Result<void> read = read_object(words.back(), nodes, step); !read) return read.error();
   return step;
@@ -253,6 +312,7 @@ Result<Step> parse_step(std::string_view text, std::uint64_t nodes) {
 std::string visit_text(const Visit& visit) {
   std::string text = fmt::format("seed={}&nodes={}", visit.seed, visit.nodes);
   if (visit.spare > 0) text += fmt::format("&spare={}", visit.spare);
+  if (visit.unchecked > 0) text += fmt::format("&unchecked={}", visit.unchecked);
   Visit copy = visit;
   for (const Named& named : names_of(copy)) {
     text += fmt::format("&{}={}", named.name,
@@ -290,7 +350,7 @@ Result<Visit> parse_visit(std::string_view text) {
           fmt::format("rounds, reads and writes are at least {} ms apart", ms(Visit::kPeriodMin)));
     }
   }
-  if (const Result<void> valid = visit.timing.validate(); !valid) return valid.error();
+  if (const Result<void> valid = check_timing(visit); !valid) return valid.error();
   if (const Result<void> read = read_steps(steps, visit); !read) return read.error();
   return visit;
 }

@@ -38,6 +38,10 @@ enum class Verb : std::uint8_t {
   add,      ///< the node is to join the group as a learner
   promote,  ///< the node, a learner, is to vote
   remove,   ///< the node is to leave the group
+  // One message of Raft that is under way: the one that `node` sent as its `message`-th.
+  drop,   ///< it is lost at once
+  delay,  ///< it arrives `amount` ms later, and others overtake it
+  twice,  ///< a copy arrives `amount` ms behind it
 };
 
 /// "one_way". Pinned: links hold these names.
@@ -51,6 +55,7 @@ struct Step {
   raft::NodeId peer;
   std::int64_t amount = 0;
   raft::ReadMode mode = raft::ReadMode::lease;
+  std::uint64_t message = 0;
   friend bool operator==(const Step&, const Step&) = default;
 };
 
@@ -72,22 +77,28 @@ struct Visit {
   /// 1: where a process dies and its machine lives, the other nodes that it reaches learn of its
   /// end, as from a deputy (lease/README.md, rules 37 to 40), after a message's way.
   std::int64_t known_deaths = 0;
+  /// 1: the numbers may break the inequalities. Only the variant of the lab that is compiled
+  /// without the check (unchecked.cc) takes such a visit, and it takes no other.
+  std::uint64_t unchecked = 0;
   std::vector<Step> steps;  ///< by time; at one instant in the order in which they were added
   std::uint64_t all() const { return nodes + spare; }
   friend bool operator==(const Visit&, const Visit&) = default;
 };
 
-/// "1500.kill.1", "2000.read.2.quorum", "900.drift.3.-50000", "3000.add.4".
+/// "1500.kill.1", "2000.read.2.quorum", "900.drift.3.-50000", "3000.add.4", "1510.delay.3.45.200".
 std::string step_text(const Step& step);
+/// Whether it is about one message.
+bool is_about_message(Verb verb);
 /// The only decoder of a step, for a cluster of `nodes`, spare ones included. Errors say what is
-/// wrong with which word.
+/// wrong with which word. Whether a message is under way, the run says: Lab::add(), Lab::refusal().
 Result<Step> parse_step(std::string_view text, std::uint64_t nodes);
 
 /// "seed=1&nodes=3&lease=1000&…&steps=1500.kill.1~2000.read.2.quorum". Every name is written;
-/// `spare` only where there is one.
+/// `spare` only where there is one, `unchecked` only where it is 1.
 std::string visit_text(const Visit& visit);
 /// The only decoder. What is left out keeps its default; names may be in any order. Refuses unknown
-/// names, numbers out of their ranges, and timing that breaks an inequality of lease::Timing.
+/// names, numbers out of their ranges, and timing that breaks an inequality of lease::Timing: but
+/// for a visit that is unchecked, in the variant for such visits.
 Result<Visit> parse_visit(std::string_view text);
 
 }  // namespace leasehold::lab

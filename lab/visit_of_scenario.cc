@@ -1,4 +1,6 @@
+#include <leasehold/lab/lab.h>
 #include <leasehold/lab/scenario_visit.h>
+#include <leasehold/story/record.h>
 #include <leasehold/story/script_words.h>
 #include <leasehold/story/span.h>
 
@@ -34,8 +36,7 @@ const char* reason_against(const std::string& command) {
       {"beat", "the nodes of the lab share no promises"},
       {"entries", "the lab does not limit what an append carries"},
       {"deliver", "in the lab messages arrive when they are due"},
-      {"drop", "in the lab a message is lost only on a link that is cut"},
-      {"again", "in the lab no message arrives twice"},
+      {"again", "in the lab a message arrives twice only if that is said while it is under way"},
       {"settle", "in the lab messages take their time"},
       {"forge", "in the lab every message was sent by a node"},
       {"notice", "in a scenario somebody says when a notice comes"},
@@ -81,6 +82,7 @@ class Translation {
   std::string resume(const Words& words);
   std::string disk(const Words& words);
   std::string crash(const Words& words);
+  std::string drop(const Words& words);
 
   std::map<std::string, std::string> numbers_;
   std::uint64_t nodes_ = 0;
@@ -230,6 +232,24 @@ std::string Translation::crash(const Words& words) {
   return add(fmt::format("{}.{}", slow_.erase(words[1]) > 0 ? "power" : "kill", words[1]));
 }
 
+/// Which message that is, its own run says.
+std::string Translation::drop(const Words& words) {
+  const std::size_t arrow = words.size() == 3 ? words[1].find("->") : std::string::npos;
+  if (arrow == std::string::npos) {
+    return "in the lab one message is lost, by its link and its type: `drop 1->2 append`";
+  }
+  const Result<Visit> visit = finish();
+  if (!visit) return visit.error().message;
+  Lab lab(visit.value());
+  lab.run(milliseconds(now_));
+  for (const sim::SimNetwork::Flight& flight : lab.flights()) {
+    const std::string link = fmt::format("{}->{}", flight.from.value(), flight.to.value());
+    if (link != words[1] || story::message_name(*flight.message) != words[2]) continue;
+    return add(fmt::format("drop.{}.{}", flight.from.value(), flight.number));
+  }
+  return "in the lab no such message is under way then";
+}
+
 std::string Translation::take(const Words& words) {
   const std::string& name = words[0];
   if (const char* reason = reason_against(name)) return reason;
@@ -253,6 +273,8 @@ std::string Translation::take(const Words& words) {
     wrong = disk(words);
   } else if (name == "crash") {
     wrong = crash(words);
+  } else if (name == "drop") {
+    wrong = drop(words);
   } else if (name == "propose") {
     for (std::size_t i = 2; i < words.size(); ++i) add("write." + words[1]);
   } else if (name == "isolate" && words.size() == 2) {

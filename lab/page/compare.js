@@ -3,6 +3,7 @@
 
 var LeaseLab = LeaseLab || {};
 
+LeaseLab.keptNames = ["The numbers as you broke them", "The same steps, with the inequalities kept"];
 LeaseLab.knownNames = ["The end of a process is not known to the others", "The end of a process is known to the others"];
 
 /** The longest time without an answer to a read, up to `t`: in ms. */
@@ -49,20 +50,22 @@ Object.assign(LeaseLab.App.prototype, {
     this.find("known").checked = known === 1;
     for (const id of ["other", "own-name", "silence"]) this.find(id).hidden = !shown;
     if (!shown) return;
-    const settings = {...this.session.settings, known: 1 - known};
+    const unchecked = this.uncheckedRuns();
+    const settings = unchecked ? LeaseLab.kept(this.session.settings) : {...this.session.settings, known: 1 - known};
+    const names = unchecked ? LeaseLab.keptNames : [LeaseLab.knownNames[known], LeaseLab.knownNames[1 - known]];
     const link = this.session.linkOf(settings, this.session.steps);
     if (this.otherLink !== link) {
       this.other.open(link);
       this.otherLink = link;
     }
     this.other.runTo(this.now);
-    this.find("own-name").textContent = LeaseLab.knownNames[known];
-    this.find("other-name").textContent = LeaseLab.knownNames[1 - known];
+    this.find("own-name").textContent = names[0];
+    this.find("other-name").textContent = names[1];
     const times = [LeaseLab.silence(this.session.history, this.now), LeaseLab.silence(this.other.history, this.now)];
     const [unknown, told] = (known ? times.reverse() : times).map((time) => Math.round(time));
-    this.find("silence").textContent = `Longest time without an answer up to now: ${unknown} ms where the end is not ` +
-      `known, ${told} ms where it is.`;
-    this.find("other-canvas").setAttribute("aria-label", `${LeaseLab.knownNames[1 - known]}: one lane for each node`);
+    this.find("silence").textContent = unchecked ? this.comparedFindings() :
+      `Longest time without an answer up to now: ${unknown} ms where the end is not known, ${told} ms where it is.`;
+    this.find("other-canvas").setAttribute("aria-label", `${names[1]}: one lane for each node`);
     this.find("other-canvas").style.setProperty("--height", this.find("canvas").style.getPropertyValue("--height"));
     this.find("other-gutter").replaceChildren(...this.other.history.nodes.map((node) => {
       const label = document.createElement("span");
@@ -71,6 +74,14 @@ Object.assign(LeaseLab.App.prototype, {
       label.textContent = `Node ${node.id}: ${role.replace("_", "-")}, term ${term}`;
       return label;
     }));
+  },
+
+  /** What the judges say of both. */
+  comparedFindings() {
+    const [own, other] = [this.session, this.other].map((one) =>
+      one.history.findings.filter((found) => found.at <= this.now).map((found) => LeaseLab.judgedWords(found.oracle)));
+    const said = (words) => words.length ? words.join("; ") : "no judge speaks";
+    return `As you broke them: ${said(own)}. With the inequalities kept: ${said(other)}.`;
   },
 
   paintOther(view) {
@@ -96,7 +107,7 @@ LeaseLab.App.prototype.openAddress = function () {
   if (trace && !wrong) return;
   const story = words.find((word) => word.startsWith("story="));
   if (story) {
-    this.session.open(LeaseLab.defaultLink);
+    this.openDefault();
     return this.openStory(story.slice(6));
   }
   this.comparing = words.includes("compare=1");

@@ -36,6 +36,7 @@ Object.assign(LeaseLab.Painter.prototype, {
     const y = y0 + (y1 - y0) * share;
     pen.strokeStyle = this.colourOf(message);
     pen.fillStyle = pen.strokeStyle;
+    if (message === this.chosen) this.halo(x0, y0, x1, y);
     pen.lineWidth = message.why === "entries" ? 1.8 : 1;
     pen.globalAlpha = under ? 1 : 0.75;
     pen.setLineDash(message.lost ? [3, 3] : []);
@@ -231,14 +232,14 @@ Object.assign(LeaseLab.Painter.prototype, {
     return this.messageAt(x, y);
   },
 
-  messageAt(x, y) {
+  messageNear(x, y, reach, messages) {
     let best = null;
-    let closest = 6;
-    for (const message of this.history.messages) {
+    let closest = reach;
+    for (const message of messages) {
       if (message.at > this.now || message.end < this.view.from) continue;
       const x0 = this.x(message.at);
       const x1 = this.x(Math.min(message.end, this.now));
-      if (x < x0 - 6 || x > x1 + 6) continue;
+      if (x < x0 - reach || x > x1 + reach) continue;
       const y0 = this.rail(message.from);
       const y1 = this.rail(message.to);
       const share = Math.min(1, Math.max(0, ((x - x0) * (x1 - x0) + (y - y0) * (y1 - y0)) /
@@ -249,6 +250,11 @@ Object.assign(LeaseLab.Painter.prototype, {
         best = message;
       }
     }
+    return best;
+  },
+
+  messageAt(x, y) {
+    const best = this.messageNear(x, y, 6, this.history.messages);
     if (!best) return "";
     const what = best.what.replace(/_/g, " ");
     const took = best.end <= this.now ? `, ${(best.end - best.at).toFixed(1)} ms` : ", under way";

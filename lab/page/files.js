@@ -108,6 +108,7 @@ Object.assign(LeaseLab.App.prototype, {
   hideNotes() { this.find("notes").hidden = true; },
 
   scenarioText() {
+    if (this.uncheckedRuns()) return "!no scenario takes numbers that break an inequality; let the core check them first";
     return this.files.toScenario(this.session.link(), Math.ceil(this.now));
   },
 

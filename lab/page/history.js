@@ -245,6 +245,7 @@ LeaseLab.History = class {
     const message = {
       at, end: Infinity, from: record.node, to: record.peer, what: record.what,
       why: record.why || "", round: record.round || 0, text: record.text || "", lost: false,
+      number: record.number || 0,
     };
     this.messages.push(message);
     const link = record.node + ">" + record.peer;
@@ -325,6 +326,7 @@ LeaseLab.History = class {
   on_mark(record, at, node) {
     if (record.what === "durable") node.durable.push({at, index: record.index});
     if (record.what === "group") this.onGroup(record, at);
+    if (node && Object.hasOwn(LeaseLab.handled, record.what)) this.onHandled(record, at, node);
     if (["refused", "unknown"].includes(record.what)) this.tell(at, node, `${record.what}: ${record.text}`, 3);
     if (record.what === "unused") this.tell(at, node, `nothing to do for “${record.text}”`, 1);
     if (record.what === "violation") {

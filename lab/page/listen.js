@@ -18,6 +18,8 @@ Object.assign(LeaseLab.App.prototype, {
     this.listenToFiles();
     this.listenToStories();
     this.listenToCompare();
+    this.listenToMessages();
+    this.listenToUnchecked();
     press("theme", () => this.changeTheme());
     this.find("scrub").addEventListener("input", (event) => {
       this.stop();
@@ -77,7 +79,8 @@ Object.assign(LeaseLab.App.prototype, {
   },
 
   chooseAt(event) {
-    const {y} = this.placeOf(event);
+    const {x, y} = this.placeOf(event);
+    if (this.chooseMessageAt(x, y, event.pointerType === "mouse" ? 8 : 16)) return;
     const id = Math.floor((y - this.painter.axis) / this.painter.lane) + 1;
     if (id >= 1) this.select(id);
   },
@@ -106,7 +109,7 @@ Object.assign(LeaseLab.App.prototype, {
     };
     if (moves[key]) return moves[key];
     if (key >= "1" && key <= "9") return () => this.select(Number(key));
-    const button = this.find("hands").querySelector(`[aria-keyshortcuts="${key.toUpperCase()}"]`);
+    const button = this.find("hands-panel").querySelector(`[aria-keyshortcuts="${key.toUpperCase()}"]`);
     if (!button) return null;
     return () => { if (!button.disabled) button.click(); };
   },
@@ -144,7 +147,10 @@ Object.assign(LeaseLab.App.prototype, {
       [box("lease", true), "the leader's lease: until then a read needs nobody else"],
       [line("tie"), "the acknowledgement that completed the quorum, and the edge of the lease that it moved"],
       [line("append"), "append (thick: with entries)"], [line("reply"), "its acknowledgement"],
-      [line("vote"), "pre-vote and vote"], [line("lost", 'stroke-dasharray="3 3"'), "lost"],
+      [line("vote"), "pre-vote and vote"],
+      ['<path d="M1 2 L31 12" stroke="var(--tie)" stroke-width="7" opacity="0.4"/>' + line("append"),
+        "a message under way that you have chosen"],
+      [line("lost", 'stroke-dasharray="3 3"'), "lost"],
       [`<path d="M14 1 V13 M14 1 L21 4.5 L14 8" fill="var(--ink)" stroke="var(--ink)"/>`, "a step of yours"],
       [box("no-member"), "not a member of the group, or removed; a learner's band is hollow"],
       [`<path d="M17 2 L22 7 L17 12 L12 7 Z" fill="none" stroke="var(--member)" stroke-width="1.5"/>`,

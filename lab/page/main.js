@@ -40,17 +40,24 @@ LeaseLab.App = class {
   openAddress() {
     const text = decodeURIComponent(location.hash.slice(1));
     if (this.awaitsPiece(text)) return;
+    if (!this.piece && this.awaitsCore(text, () => this.openAddress())) return;
     const museum = /^(piece=(.*)|challenge=1)$/;
     const name = text.split("&").map((word) => (museum.exec(word) || [])[2]).find((one) => one) || "";
     const words = text.split("&").filter((word) => word && !museum.test(word));
     const own = words.find((word) => /^t=\d+(\.\d+)?$/.test(word));
     const link = words.filter((word) => word !== own).join("&") || LeaseLab.defaultLink;
     let wrong = this.wrongPiece(name) || this.session.open(link);
-    if (wrong) this.session.open(LeaseLab.defaultLink);
+    if (wrong) this.openDefault();
     this.now = Math.min(own ? Number(own.slice(2)) : wrong || !words.length ? 1500 : 0,
       this.session.longest);
-    const whole = this.session.runTo(this.now, 4000);
-    if (!whole) this.now = this.session.reach;
+    let whole = this.session.runTo(Math.max(this.now, this.session.lastMessageStep()), 4000);
+    if (!wrong && this.session.refusal()) {
+      wrong = this.session.refusal();
+      this.openDefault();
+      this.now = 1500;
+      whole = this.session.runTo(this.now, 4000);
+    }
+    if (!whole) this.now = Math.min(this.now, this.session.reach);
     this.panel.show(this.session.settings);
     this.changedNodes();
     if (!whole) this.say(`This visit is long. It has been played to ${this.now} ms; play on from there.`, true);
@@ -136,8 +143,11 @@ LeaseLab.App = class {
   }
 
   change(settings) {
+    const before = this.session.steps.length;
     const wrong = this.session.change(settings, this.now);
     if (wrong) return wrong;
+    const gone = before - this.session.steps.length;
+    if (gone) this.say(`${gone} of your steps are forgotten: with these numbers other messages are sent, or fewer nodes run.`, true);
     this.changedNodes();
     this.saveAddress();
     this.show();
@@ -193,6 +203,7 @@ LeaseLab.App = class {
     const view = {from: this.now - 0.58 * this.span, to: this.now + 0.42 * this.span};
     this.paintOther(view);
     this.painter.delay = this.session.settings.delay;
+    this.painter.chosen = this.session.recorded ? null : this.flight();
     this.painter.draw(this.session.history, view, this.now, this.selected, this.session.usable,
       this.session.steps);
     this.paintTwin(view);
@@ -212,13 +223,15 @@ LeaseLab.App = class {
     this.find("undo").disabled = this.session.steps.length === 0;
     history.nodes.forEach((node, place) => this.describeNode(node, place));
     this.describeEvents();
+    this.describeMessages();
+    this.describeUnchecked();
     this.describeOther();
     const alarm = this.find("alarm");
     const found = history.findings.filter((one) => one.at <= this.now);
     alarm.hidden = found.length === 0;
     const text = found.length ? found.map((one) =>
       `${one.oracle.replace(/_/g, " ")} at ${one.at.toFixed(1)} ms: ${one.text}. `).join("") +
-      (this.piece ? "" : "A clock was worse than ρ allows, or the code has a bug.") : "";
+      (this.piece ? "" : this.blame()) : "";
     if (alarm.textContent !== text) alarm.textContent = text;
   }
 

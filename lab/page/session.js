@@ -16,11 +16,13 @@ LeaseLab.Session = class {
 
   /** Another core from the next open() on. */
   use(core) {
+    this.core = core;
     this.calls = {
       open: core.cwrap("lab_open", "string", ["string"]),
       add: core.cwrap("lab_add", "string", ["string"]),
       run: core.cwrap("lab_run", "string", ["number"]),
       hash: core.cwrap("lab_hash", "string", []),
+      refusal: core.cwrap("lab_refusal", "string", []),
       link: core.cwrap("lab_link", "string", []),
       check: core.cwrap("lab_check", "string", ["string"]),
       usable: core.cwrap("lab_usable", "number", []),
@@ -54,6 +56,12 @@ LeaseLab.Session = class {
 
   link() { return this.linkOf(this.settings, this.steps); }
   hash() { return this.calls.hash(); }
+
+  /** Which step of what was played names a message that was not under way; "" if none does. */
+  refusal() { return this.calls.refusal(); }
+
+  /** The instant of the last step about a message; 0: there is none. */
+  lastMessageStep() { return Math.max(0, ...this.steps.filter(LeaseLab.isAboutMessage).map(this.timeOf)); }
 
   take(end) {
     for (const line of this.calls.run(end).split("\n")) {
@@ -104,11 +112,12 @@ LeaseLab.Session = class {
     return step;
   }
 
-  /** Other numbers for the same seed and steps. Returns why the core refuses them. */
+  /** Other numbers for the same seed and steps, except those about messages: others are sent then. Returns why
+   *  the core refuses them. */
   change(settings, t) {
     const fewer = LeaseLab.laneCount(settings) < LeaseLab.laneCount(this.settings);
     const others = this.settings.spare && settings.nodes !== this.settings.nodes;
-    const steps = fewer || others ? [] : this.steps;
+    const steps = fewer || others ? [] : this.steps.filter((step) => !LeaseLab.isAboutMessage(step));
     const wrong = this.calls.check(this.linkOf(settings, steps));
     if (wrong) return wrong;
     this.settings = settings;

@@ -16,7 +16,8 @@ LeaseLab.sliders = [
 ];
 
 LeaseLab.verdicts = {
-  safety: ["✓ Safe: two leases never meet.", "✗ Not safe: nothing of a promise is left to use."],
+  safety: ["✓ Safe: two leases never meet.", "✗ Not safe: nothing of a promise is left to use.",
+    "✗ Not safe: the holder counts on more of a promise than is sure."],
   availability: ["✓ Available: one lost renewal costs nothing.",
     "✗ Not available: one lost renewal costs the lease."],
 };
@@ -24,13 +25,16 @@ LeaseLab.verdicts = {
 /** lease::Timing's two inequalities. The core has the last word: Session.change(). */
 LeaseLab.inequalities = function (numbers) {
   const rho = numbers.drift / 1e6;
-  const usable = numbers.lease * (1 - rho) / (1 + rho) - numbers.margin;
+  const sure = numbers.lease * (1 - rho) / (1 + rho);
+  const usable = sure - numbers.margin;
   const needed = numbers.heartbeat + numbers.rtt + numbers.heartbeat;
   const shown = (number) => String(Math.round(number * 10) / 10);
   return {
     usable,
+    sure,
     safety: {
-      holds: usable > 0,
+      holds: usable > 0 && numbers.margin >= 0,
+      verdict: usable > 0 && numbers.margin < 0 ? 2 : undefined,
       text: `U = D·(1−ρ)/(1+ρ) − σ = ${numbers.lease}·${shown(1 - rho)}/${shown(1 + rho)} − ` +
         `${numbers.margin} = ${shown(usable)} ms > 0`,
     },
@@ -105,6 +109,7 @@ LeaseLab.SettingsPanel = class {
   /** The numbers that the cluster has. */
   show(settings) {
     this.shown = {...settings};
+    this.inputs.margin.min = settings.unchecked ? -500 : 0;
     for (const slider of LeaseLab.sliders) {
       const value = settings[slider.name];
       this.inputs[slider.name].value = value;
@@ -124,7 +129,7 @@ LeaseLab.SettingsPanel = class {
     for (const name of ["safety", "availability"]) {
       const box = this.root.querySelector("#" + name);
       box.classList.toggle("broken", !rules[name].holds);
-      box.querySelector("b").textContent = LeaseLab.verdicts[name][rules[name].holds ? 0 : 1];
+      box.querySelector("b").textContent = LeaseLab.verdicts[name][rules[name].verdict || (rules[name].holds ? 0 : 1)];
       box.querySelector("code").textContent = rules[name].text;
     }
   }

@@ -1,4 +1,4 @@
-// Thirteen visits, from a lock that nobody can take back to a read that is wrong. Each is a link, an
+// Fourteen visits, from a lock that nobody can take back to a read that is wrong. Each is a link, an
 // instant, and what there is to see. tests/lab/page.py looks whether it can be seen.
 "use strict";
 
@@ -85,6 +85,15 @@ LeaseLab.tour = [
       "to its holder. Node 1 is elected, and commits a write; then node 3 answers a read by its lease, with the " +
       "old value (the star). The judges name each rule that broke. Take the drift back, and it cannot happen.",
   },
+  {
+    title: "An inequality that is broken", t: 3640, span: 900, node: 1,
+    link: "seed=7&unchecked=1&lease=2000&election=100&margin=-350&steps=1500.drift.1.-100000~1500.drift.2.100000~" +
+      "1500.drift.3.100000~1500.alone.1~3500.write.2",
+    text: "Here the clocks keep within ρ, as wrong as it allows. But σ is −350 ms: the leader counts on 350 ms more of " +
+      "each promise than is sure. A core that checks its numbers refuses that; this one was compiled without the " +
+      "check. Node 2 is elected and commits a write, and node 1 still reads by its lease: an old value (the star). " +
+      "Press Compare to see the same steps where σ is zero.",
+  },
 ];
 
 Object.assign(LeaseLab.App.prototype, {
@@ -100,6 +109,7 @@ Object.assign(LeaseLab.App.prototype, {
     const stop = LeaseLab.tour[number];
     if (!stop) return this.endTour();
     this.stop();
+    if (this.awaitsCore(stop.link, () => this.visitTour(number))) return;
     if (this.piece) this.enterWhole();
     this.tourStop = number;
     const wrong = this.session.open(stop.link);

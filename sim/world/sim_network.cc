@@ -13,7 +13,8 @@ SimNetwork::SimNetwork(World& world)
       nodes_(world.plan.nodes.size()),
       random_(random_for(world.plan.seed, 1)),
       echo_random_(random_for(world.plan.seed, 7)),
-      links_(nodes_ * nodes_) {}
+      links_(nodes_ * nodes_),
+      sent_(nodes_) {}
 
 SimNetwork::Link& SimNetwork::link(raft::NodeId from, raft::NodeId to) {
   LEASEHOLD_ASSERT(from.value() >= 1 && from.value() <= nodes_);
@@ -96,6 +97,10 @@ void SimNetwork::send(const raft::Peer& sender, raft::NodeId to, wire::PeerMessa
   Link& on = link(from, to);
   world_.trace.add_message(TraceKind::sent, from, to, message);
   Frame frame = std::make_shared<Sent>(Sent{sender, std::move(message)});
+  if (std::holds_alternative<raft::Message>(frame->message.payload)) {
+    const std::uint64_t number = ++sent_[from.value() - 1];
+    if (keeps_flights_) frame->number = number;
+  }
   keep(on, frame);
   const LinkPlan& plan = world_.plan.link;
   if (plan.echo_percent > 0) keep_answer(on, frame);
@@ -130,8 +135,15 @@ void SimNetwork::carry(Link& on, raft::NodeId from, raft::NodeId to, Frame frame
     if (!spike) arrival = std::max(arrival, on.last_arrival);
     on.last_arrival = arrival;
   }
+  if (frame->number != 0) flights_[{from, frame->number}] = {to, arrival, frame};
+  carry_until(arrival, from, to, std::move(frame));
+}
+
+void SimNetwork::carry_until(TrueInstant arrival, raft::NodeId from, raft::NodeId to, Frame frame) {
   world_.queue.at(arrival, [this, from, to, frame = std::move(frame)]() mutable {
-    arrive(from, to, std::move(frame), false);
+    if (frame->number == 0 || is_due(from, frame->number)) {
+      arrive(from, to, std::move(frame), false);
+    }
   });
 }
 
@@ -156,6 +168,55 @@ void SimNetwork::arrive(raft::NodeId from, raft::NodeId to, Frame frame, bool re
   world_.trace.add_message(kind, to, from, frame->message);
   if (frame.use_count() > 1) frame = std::make_shared<Sent>(*frame);
   deliver_(to, frame->from, frame->message);
+}
+
+// ---- Messages that somebody chooses ----
+
+std::vector<SimNetwork::Flight> SimNetwork::flights() const {
+  std::vector<Flight> found;
+  for (const auto& [key, flying] : flights_) {
+    found.push_back({key.first, flying.to, key.second, flying.arrival,
+                     std::get_if<raft::Message>(&flying.frame->message.payload)});
+  }
+  return found;
+}
+
+std::optional<SimNetwork::Flight> SimNetwork::flight(raft::NodeId from,
+                                                     std::uint64_t number) const {
+  const auto found = flights_.find({from, number});
+  if (found == flights_.end()) return std::nullopt;
+  const Flying& flying = found->second;
+  return Flight{from, flying.to, number, flying.arrival,
+                std::get_if<raft::Message>(&flying.frame->message.payload)};
+}
+
+void SimNetwork::lose(const Flight& flight) {
+  const auto found = flights_.find({flight.from, flight.number});
+  LEASEHOLD_ASSERT(found != flights_.end());
+  const Frame frame = std::move(found->second.frame);
+  flights_.erase(found);
+  world_.trace.add_message(TraceKind::lost, flight.from, flight.to, frame->message);
+}
+
+void SimNetwork::hold(const Flight& flight, Duration longer) {
+  Flying& flying = flights_.at({flight.from, flight.number});
+  flying.arrival = flying.arrival + longer;
+  carry_until(flying.arrival, flight.from, flight.to, flying.frame);
+}
+
+void SimNetwork::repeat(const Flight& flight, Duration later) {
+  const Flying& flying = flights_.at({flight.from, flight.number});
+  Frame copy = std::make_shared<Sent>(*flying.frame);
+  copy->number = 0;
+  carry_until(flying.arrival + later, flight.from, flight.to, std::move(copy));
+}
+
+/// False: it was lost meanwhile, or will arrive later.
+bool SimNetwork::is_due(raft::NodeId from, std::uint64_t number) {
+  const auto found = flights_.find({from, number});
+  if (found == flights_.end() || found->second.arrival != world_.queue.now()) return false;
+  flights_.erase(found);
+  return true;
 }
 
 void SimNetwork::block(raft::NodeId from, raft::NodeId to, std::uint64_t in_flight_loss_percent) {

@@ -7,7 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace leasehold::sim {
@@ -35,6 +38,27 @@ class SimNetwork {
   void unblock(raft::NodeId from, raft::NodeId to);
   /// Old frames arrive again, after a while.
   void replay(std::size_t frames);
+
+  /// A message of Raft that is under way. `number` counts those that `from` has sent, from 1 on.
+  struct Flight {
+    raft::NodeId from;
+    raft::NodeId to;
+    std::uint64_t number = 0;
+    TrueInstant arrival;
+    const raft::Message* message = nullptr;  ///< until the network is used again
+  };
+  /// From now on somebody chooses messages: those that are sent later can be found under way.
+  void keep_flights() { keeps_flights_ = true; }
+  /// By sender, then by number.
+  std::vector<Flight> flights() const;
+  std::optional<Flight> flight(raft::NodeId from, std::uint64_t number) const;
+  /// How many messages of Raft the node has sent.
+  std::uint64_t sent_by(raft::NodeId from) const { return sent_[from.value() - 1]; }
+  /// These three are for flights: it is lost at once; it arrives later, and others overtake it; a
+  /// copy arrives this much later than it, and is no flight.
+  void lose(const Flight& flight);
+  void hold(const Flight& flight, Duration longer);
+  void repeat(const Flight& flight, Duration later);
   /// Every cut, loss, delay and replay ends. Messages under way may still arrive late.
   void heal();
 
@@ -42,6 +66,7 @@ class SimNetwork {
   struct Sent {
     raft::Peer from;
     wire::PeerMessage message;
+    std::uint64_t number = 0;  ///< of the flight, if it is one
   };
   /// Never changed while it may still be delivered elsewhere.
   using Frame = std::shared_ptr<Sent>;
@@ -60,7 +85,16 @@ class SimNetwork {
   void echo(raft::NodeId leader, raft::NodeId peer, const wire::PeerMessage& lost);
   void carry(Link& on, raft::NodeId from, raft::NodeId to, Frame frame);
   void carry_copy(raft::NodeId from, raft::NodeId to, Frame frame);
+  void carry_until(TrueInstant arrival, raft::NodeId from, raft::NodeId to, Frame frame);
   void arrive(raft::NodeId from, raft::NodeId to, Frame frame, bool replayed);
+  bool is_due(raft::NodeId from, std::uint64_t number);
+
+  struct Flying {
+    raft::NodeId to;
+    TrueInstant arrival;
+    Frame frame;
+  };
+  using FlightKey = std::pair<raft::NodeId, std::uint64_t>;
 
   World& world_;
   const std::size_t nodes_;
@@ -68,6 +102,9 @@ class SimNetwork {
   Random echo_random_;
   Deliver deliver_;
   std::vector<Link> links_;
+  bool keeps_flights_ = false;
+  std::vector<std::uint64_t> sent_;
+  std::map<FlightKey, Flying> flights_;
 };
 
 }  // namespace leasehold::sim

@@ -74,16 +74,18 @@ std::uint64_t hash_after(const Visit& visit, Duration end) {
 
 TEST(Lab, PortionsOfTimeChangeNothing) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    Lab lab(draw_visit(seed));
+    const Rehearsal rehearsal = rehearse(seed);
+    Lab lab(rehearsal.visit);
     for (Duration at{0}; at < milliseconds(5000); at += milliseconds(1)) lab.run(at);
     lab.run(std::chrono::seconds(20));
-    EXPECT_EQ(lab.hash(), rehearse(seed)) << seed;
+    EXPECT_EQ(lab.hash(), rehearsal.hash) << seed;
   }
 }
 
 TEST(Lab, AStepThatComesAtItsInstantIsAStepThatWasKnown) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    const Visit known = draw_visit(seed);
+    const Rehearsal rehearsal = rehearse(seed);
+    const Visit& known = rehearsal.visit;
     Visit live = known;
     live.steps.clear();
     Lab lab(live);
@@ -92,7 +94,7 @@ TEST(Lab, AStepThatComesAtItsInstantIsAStepThatWasKnown) {
       ASSERT_TRUE(lab.add(step).ok());
     }
     lab.run(std::chrono::seconds(20));
-    EXPECT_EQ(lab.hash(), rehearse(seed)) << seed;
+    EXPECT_EQ(lab.hash(), rehearsal.hash) << seed;
     EXPECT_EQ(lab.visit(), known);
   }
 }
@@ -125,6 +127,22 @@ TEST(Lab, RehearsalsBreakNoRule) {
     if (!marks_of(records, "group").empty()) ++changed;
   }
   EXPECT_GT(changed, 40U) << "few of them change their members";
+}
+
+TEST(Lab, MessagesUnderTheVisitorsHandsBreakNoRule) {
+  std::set<Verb> handled;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const Rehearsal rehearsal = rehearse(seed);
+    ASSERT_EQ(rehearsal.violation, "") << visit_text(rehearsal.visit);
+    ASSERT_EQ(rehearsal.refusal, "") << visit_text(rehearsal.visit);
+    for (const Step& step : rehearsal.visit.steps) {
+      if (is_about_message(step.verb)) handled.insert(step.verb);
+    }
+    const Result<Visit> read = parse_visit(visit_text(rehearsal.visit));
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    ASSERT_EQ(read.value(), rehearsal.visit);
+  }
+  EXPECT_EQ(handled.size(), 3U);
 }
 
 TEST(Lab, AClockThatIsWorseThanItsBoundIsFound) {

@@ -14,6 +14,7 @@ import tempfile
 import time
 import urllib.parse
 
+import page_hands
 import page_members
 from browser import Browser, program_for
 
@@ -58,8 +59,8 @@ class Page:
     def words(self, selector):
         return self.get(f"document.querySelector('{selector}').textContent")
 
-    def native_hash(self, link, milliseconds):
-        done = subprocess.run([self.native, "hash", link, str(milliseconds)], capture_output=True, text=True,
+    def native_hash(self, link, milliseconds, program=None):
+        done = subprocess.run([program or self.native, "hash", link, str(milliseconds)], capture_output=True, text=True,
                               check=True)
         return done.stdout.strip()
 
@@ -153,6 +154,14 @@ def changes_members(page):
     page_members.changes_members(page, check)
 
 
+def handles_messages(page):
+    page_hands.handles_messages(page, check)
+
+
+def breaks_an_inequality(page):
+    page_hands.breaks_an_inequality(page, check)
+
+
 def speaks(page):
     page.open("seed=7&nodes=3&t=1500")
     unnamed = page.get("[...document.querySelectorAll('button, input, select, canvas, output')].filter((one) => "
@@ -231,6 +240,7 @@ SEEN = [
     "!lab.lease(3) && lab.promise(1) && lab.promise(2) && lab.role(3) === 'leader' && !lab.found.length",
     "lab.leaderAt === 1 && lab.lease(1) && lab.gap < 150",
     "lab.found.includes('stale_read') && lab.found.includes('two_leases') && lab.failures.includes('stale')",
+    "lab.leaderAt === 2 && lab.found.includes('stale_read') && lab.failures.includes('stale')",
 ]
 SIGHT = """(() => {
   const app = leaseLab, all = app.session.history, now = app.now, node = (id) => all.nodes[id - 1];
@@ -254,6 +264,8 @@ def guides(page):
     page.press("#tour")
     check(page.get("LeaseLab.tour.length") == len(SEEN), "another number of stops")
     for number, seen in enumerate(SEEN):
+        # The last one waits for its core.
+        page.browser.wait_for(f"leaseLab.tourStop === {number}")
         title = page.words("#tour-title")
         check(title.startswith(f"{number + 1} of {len(SEEN)}: "), title)
         check(page.words("#tour-text")[:40] in page.words("#news"), "the stop is not said")
@@ -427,9 +439,9 @@ def nothing_from_outside(page):
     check(not page.browser.said, f"the page says: {page.browser.said}")
 
 
-SCENES = [loads, plays, leader_dies, ties_the_lease, by_keyboard, changes_members, speaks, refuses, links_replay,
-          bears_long_links, breaks_its_bounds, guides, on_a_phone, shows_traces, opens_files, compares,
-          nothing_from_outside]
+SCENES = [loads, plays, leader_dies, ties_the_lease, by_keyboard, changes_members, handles_messages,
+          breaks_an_inequality, speaks, refuses, links_replay, bears_long_links, breaks_its_bounds, guides, on_a_phone,
+          shows_traces, opens_files, compares, nothing_from_outside]
 
 
 def main():

@@ -181,12 +181,58 @@ TEST(ScenarioVisit, StepsThatNoScenarioCanSayAreRefusedWithTheReason) {
   EXPECT_THAT(refused("steps=1500.read.1.log"), HasSubstr("by lease or by quorum"));
   EXPECT_THAT(refused("steps=1500.pause.1.300~1600.write.1"), HasSubstr("stands still"));
   EXPECT_THAT(refused("steps=1500.slow.1.300~1600.kill.1"), HasSubstr("what a crash loses"));
+  EXPECT_THAT(refused("steps=1500.drop.1.999"), HasSubstr("it has sent"));
   EXPECT_THAT(refused("steps=1500.remove.1"), HasSubstr("its members stay the same"));
   EXPECT_THAT(refused("spare=1"), HasSubstr("choose no spare nodes"));
   EXPECT_THAT(refused("known=1&steps=1500.kill.1"), HasSubstr("choose that ends are not known"));
   EXPECT_THAT(refused("", milliseconds(60'001)), HasSubstr("more than 60 s"));
   // What comes later does not matter.
   EXPECT_EQ(refused("steps=5001.jump.1.300"), "written");
+}
+
+/// A step on the first append of node 3 to node 1 that is under way behind 1500 ms.
+std::string step_on_append(const std::string& verb, const std::string& more = "") {
+  Lab lab(link("seed=7"));
+  for (lab.run(milliseconds(1500)); lab.now() < milliseconds(1700);
+       lab.run(lab.now() + milliseconds(1))) {
+    for (const sim::SimNetwork::Flight& flight : lab.flights()) {
+      if (flight.from != raft::NodeId(3) || flight.to != raft::NodeId(1)) continue;
+      return std::to_string(lab.now() / milliseconds(1)) + "." + verb + ".3." +
+             std::to_string(flight.number) + more;
+    }
+  }
+  return "none is under way";
+}
+
+TEST(ScenarioVisit, AMessageThatIsDroppedIsWrittenByItsLinkAndType) {
+  const std::string step = step_on_append("drop");
+  const Visit visit = link("seed=7&steps=" + step);
+  const Result<std::string> text = scenario_of_visit(visit, milliseconds(2500));
+  ASSERT_TRUE(text.ok()) << text.error().message;
+  EXPECT_THAT(text.value(), HasSubstr("> drop 3->1 append\n"));
+  const auto file = story::parse_scenario("written", text.value());
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  EXPECT_THAT(story::run_scenario(file.value(), nullptr).problems, IsEmpty());
+  EXPECT_THAT(refused("seed=7&steps=" + step_on_append("delay", ".50")),
+              HasSubstr("the same time"));
+  EXPECT_THAT(refused("seed=7&steps=" + step_on_append("twice", ".50")), HasSubstr("a copy"));
+}
+
+TEST(ScenarioVisit, AMessageThatAScenarioDropsIsFoundUnderWay) {
+  // Without any load the same run as here, up to the step.
+  const std::string group = "> nodes 3 seed=7 delay=15ms\n> run 415ms\n";
+  const AskedVisit visit = asked(group + "> drop 3->1 append\n> run 500ms\n");
+  EXPECT_THAT(visit.without, IsEmpty());
+  ASSERT_EQ(visit.visit.steps.size(), 1U);
+  EXPECT_EQ(visit.visit.steps[0].verb, Verb::drop);
+  EXPECT_EQ(visit.visit.steps[0].node, raft::NodeId(3));
+  Lab lab(visit.visit);
+  lab.run(milliseconds(900));
+  EXPECT_EQ(lab.refusal(), "");
+  EXPECT_THAT(asked(group + "> drop 1->2 timeout_now\n").without,
+              ElementsAre(HasSubstr("no such message is under way then")));
+  EXPECT_THAT(asked(group + "> drop all\n").without,
+              ElementsAre(HasSubstr("by its link and its type")));
 }
 
 TEST(ScenarioVisit, DrawnVisitsComeBackFromTheirScenario) {

@@ -66,6 +66,14 @@ TEST(Visit, TimingThatBreaksAnInequalityIsRefusedWithItsNumbers) {
   EXPECT_THAT(refusal("lease=1000&heartbeat=100&rtt=700"), HasSubstr("900 ms"));
 }
 
+TEST(Visit, OnlyTheVariantWithoutTheCheckTakesUncheckedNumbers) {
+  EXPECT_THAT(refusal("unchecked=1"), HasSubstr("this core checks its numbers"));
+  EXPECT_THAT(refusal("unchecked=1&margin=-150"), HasSubstr("leasehold_lab_unchecked"));
+  EXPECT_THAT(refusal("margin=-1"), HasSubstr("margin is -1 ms; it must be zero or more"));
+  EXPECT_EQ(refusal("unchecked=0"), "taken");
+  EXPECT_THAT(visit_text(Visit()), testing::Not(HasSubstr("unchecked")));
+}
+
 TEST(Visit, RefusesWhatIsNoVisit) {
   EXPECT_THAT(refusal("sed=1"), HasSubstr("nothing is called \"sed\""));
   EXPECT_THAT(refusal("seed"), HasSubstr("seed is \"\""));
@@ -99,6 +107,13 @@ TEST(Visit, RefusesStepsThatAreNone) {
   EXPECT_THAT(refusal("steps=1.read.1.stale"), HasSubstr("lease, quorum or log"));
   EXPECT_THAT(refusal("steps=1.pause.1.0"), HasSubstr("from 1 to 60000"));
   EXPECT_THAT(refusal("steps=1.drift.1.-1000000"), HasSubstr("from -900000"));
+  EXPECT_THAT(refusal("steps=1.drop.1"), HasSubstr("drop takes 4 words"));
+  EXPECT_THAT(refusal("steps=1.drop.1.0"), HasSubstr("the number of a message is \"0\""));
+  EXPECT_THAT(refusal("steps=1.drop.4.1"), HasSubstr("from 1 to 3"));
+  EXPECT_THAT(refusal("steps=1.delay.1.1"), HasSubstr("delay takes 5 words"));
+  EXPECT_THAT(refusal("steps=1.delay.1.x.5"), HasSubstr("the number of a message is \"x\""));
+  EXPECT_THAT(refusal("steps=1.twice.1.1.60001"), HasSubstr("from 1 to 60000"));
+  EXPECT_EQ(refusal("steps=1.drop.1.7~2.delay.1.8.50~3.twice.3.999999999.60000"), "taken");
   EXPECT_THAT(refusal("steps=2.kill.1~1.kill.2"), HasSubstr("in the order of their times"));
   EXPECT_THAT(refusal("steps=600001.kill.1"), HasSubstr("from 0 to 600000"));
   EXPECT_THAT(refusal("steps=1.kill.1~"), HasSubstr("is no step"));
