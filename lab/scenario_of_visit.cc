@@ -249,6 +249,9 @@ Result<std::string> scenario_of_visit(const Visit& visit, Duration until) {
   if (visit.known_deaths != 0) {
     return wrong("in a scenario somebody says when a notice comes: choose that ends are not known");
   }
+  if (visit.groups > 1) {
+    return wrong("a visit of two groups has no scenario file: share its link");
+  }
   if (visit.spare > 0) {
     return wrong("in a scenario every node is a member: choose no spare nodes");
   }

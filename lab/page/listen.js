@@ -105,7 +105,7 @@ Object.assign(LeaseLab.App.prototype, {
       u: () => this.undo(),
     };
     if (moves[key]) return moves[key];
-    if (key >= "1" && key <= "9") return () => this.select(Number(key));
+    if (key >= "1" && key <= "9") return () => this.chooseNode(Number(key));
     const button = this.find("hands").querySelector(`[aria-keyshortcuts="${key.toUpperCase()}"]`);
     if (!button) return null;
     return () => { if (!button.disabled) button.click(); };
@@ -144,7 +144,7 @@ Object.assign(LeaseLab.App.prototype, {
       [box("lease", true), "the leader's lease: until then a read needs nobody else"],
       [line("tie"), "the acknowledgement that completed the quorum, and the edge of the lease that it moved"],
       [line("append"), "append (thick: with entries)"], [line("reply"), "its acknowledgement"],
-      [line("vote"), "pre-vote and vote"], [line("lost", 'stroke-dasharray="3 3"'), "lost"],
+      [line("vote"), "pre-vote and vote"], [line("other"), "a beat between two processes, and its answer"], [line("lost", 'stroke-dasharray="3 3"'), "lost"],
       [`<path d="M14 1 V13 M14 1 L21 4.5 L14 8" fill="var(--ink)" stroke="var(--ink)"/>`, "a step of yours"],
       [box("no-member"), "not a member of the group, or removed; a learner's band is hollow"],
       [`<path d="M17 2 L22 7 L17 12 L12 7 Z" fill="none" stroke="var(--member)" stroke-width="1.5"/>`,

@@ -14,6 +14,7 @@ import tempfile
 import time
 import urllib.parse
 
+import page_groups
 import page_members
 from browser import Browser, program_for
 
@@ -151,6 +152,10 @@ def by_keyboard(page):
 
 def changes_members(page):
     page_members.changes_members(page, check)
+
+
+def two_groups(page):
+    page_groups.two_groups(page, check)
 
 
 def speaks(page):
@@ -427,8 +432,8 @@ def nothing_from_outside(page):
     check(not page.browser.said, f"the page says: {page.browser.said}")
 
 
-SCENES = [loads, plays, leader_dies, ties_the_lease, by_keyboard, changes_members, speaks, refuses, links_replay,
-          bears_long_links, breaks_its_bounds, guides, on_a_phone, shows_traces, opens_files, compares,
+SCENES = [loads, plays, leader_dies, ties_the_lease, by_keyboard, changes_members, two_groups, speaks, refuses,
+          links_replay, bears_long_links, breaks_its_bounds, guides, on_a_phone, shows_traces, opens_files, compares,
           nothing_from_outside]
 
 
