@@ -18,6 +18,7 @@ Object.assign(LeaseLab.App.prototype, {
     this.listenToFiles();
     this.listenToStories();
     this.listenToCompare();
+    this.listenToGap();
     press("theme", () => this.changeTheme());
     this.find("scrub").addEventListener("input", (event) => {
       this.stop();

@@ -14,6 +14,7 @@ import tempfile
 import time
 import urllib.parse
 
+import page_gap
 import page_groups
 import page_members
 from browser import Browser, program_for
@@ -156,6 +157,10 @@ def changes_members(page):
 
 def two_groups(page):
     page_groups.two_groups(page, check)
+
+
+def closes_the_gap(page):
+    page_gap.closes_the_gap(page, check)
 
 
 def speaks(page):
@@ -432,9 +437,9 @@ def nothing_from_outside(page):
     check(not page.browser.said, f"the page says: {page.browser.said}")
 
 
-SCENES = [loads, plays, leader_dies, ties_the_lease, by_keyboard, changes_members, two_groups, speaks, refuses,
-          links_replay, bears_long_links, breaks_its_bounds, guides, on_a_phone, shows_traces, opens_files, compares,
-          nothing_from_outside]
+SCENES = [loads, plays, leader_dies, ties_the_lease, by_keyboard, changes_members, two_groups, closes_the_gap, speaks,
+          refuses, links_replay, bears_long_links, breaks_its_bounds, guides, on_a_phone, shows_traces, opens_files,
+          compares, nothing_from_outside]
 
 
 def main():
