@@ -54,7 +54,7 @@ EMSCRIPTEN_KEEPALIVE const char* lab_open(const char* link) {
 /// Adds a step. Returns what is wrong with it, or nothing.
 EMSCRIPTEN_KEEPALIVE const char* lab_add(const char* text) {
   if (!lab()) return say("no visit has begun");
-  const auto step = leasehold::lab::parse_step(text, lab()->visit().all());
+  const auto step = leasehold::lab::parse_step(text, lab()->visit().all(), lab()->visit().groups);
   if (!step) return say(step.error().message);
   const auto added = lab()->add(step.value());
   return say(added ? "" : added.error().message);

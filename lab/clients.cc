@@ -16,9 +16,8 @@ using story::Record;
 
 /// On the clock of the node that was asked.
 constexpr Duration kPatience = std::chrono::seconds(3);
-/// The one register.
-constexpr std::uint64_t kKey = 1;
-constexpr std::uint64_t kClient = 1;
+/// So many operations of one group have numbers of their own.
+constexpr std::uint64_t kNumbers = 1'000'000'000;
 
 const char* mode_name(raft::ReadMode mode) {
   if (mode == raft::ReadMode::log) return "log";
@@ -32,18 +31,8 @@ const char* basis_name(raft::ReadBasis basis) {
 
 }  // namespace
 
-sim::SimNode* newest_leader(const std::vector<sim::SimNode*>& nodes) {
-  sim::SimNode* newest = nullptr;
-  for (sim::SimNode* node : nodes) {
-    if (!node->leads()) continue;
-    if (newest == nullptr || node->running().term() > newest->running().term()) newest = node;
-  }
-  return newest;
-}
-
-Clients::Clients(sim::World& world, std::vector<sim::SimNode*> nodes, const sim::Ledger& ledger,
-                 story::Sink sink)
-    : world_(world), nodes_(std::move(nodes)), ledger_(ledger), sink_(std::move(sink)) {}
+Clients::Clients(sim::World& world, std::vector<Place> places, story::Sink sink)
+    : world_(world), places_(std::move(places)), sink_(std::move(sink)) {}
 
 // ---- The steady load ----
 
@@ -57,14 +46,14 @@ void Clients::start(Duration reads, Duration writes) {
 }
 
 void Clients::read_at_leaders(Duration period) {
-  for (sim::SimNode* node : nodes_) {
-    if (node->leads()) read(*node, raft::ReadMode::lease);
+  for (const Place& place : places_) {
+    if (place.leads()) read(place, raft::ReadMode::lease);
   }
   world_.queue.after(period, [this, period] { read_at_leaders(period); });
 }
 
 void Clients::write_at_leader(Duration period) {
-  if (sim::SimNode* leader = newest_leader(nodes_); leader != nullptr) write(*leader);
+  if (const Place* leader = newest_leader(places_); leader != nullptr) write(*leader);
   world_.queue.after(period, [this, period] { write_at_leader(period); });
 }
 
@@ -74,23 +63,25 @@ Record Clients::record(const Operation& operation, Kind kind, Ticket ticket) con
   Record record;
   record.at = world_.queue.now().since_origin();
   record.kind = kind;
-  record.node = operation.node->id();
-  record.number = ticket + 1;
+  record.node = operation.place->id();
+  const raft::GroupId group = operation.place->group();
+  if (group != sim::kFirstGroup) record.group = group;
+  record.number = ticket + 1 + (group.value() - 1) * kNumbers;
   return record;
 }
 
-Clients::Ticket Clients::begin(sim::SimNode& node, bool writes, raft::ReadMode mode) {
+Clients::Ticket Clients::begin(const Place& place, bool writes, raft::ReadMode mode) {
   const Ticket ticket = operations_.size();
   Operation operation;
-  operation.node = &node;
+  operation.place = &place;
   operation.asked = world_.queue.now().since_origin();
-  operation.life = node.life();
+  operation.life = place.node().life();
   operation.writes = writes;
   operation.mode = mode;
   if (writes) operation.value = ++last_value_;
   operation.answered = answered_;
-  world_.trace.add(sim::TraceKind::invoked, node.id().value(), kClient, writes ? 1 : 0, kKey,
-                   operation.value);
+  world_.trace.add(sim::TraceKind::invoked, place.id().value(), place.group().value(),
+                   writes ? 1 : 0, kKey, operation.value);
   Record told = record(operation, writes ? Kind::write : Kind::asked, ticket);
   told.what = writes ? "asked" : mode_name(mode);
   if (writes) told.text = fmt::format("x = {}", operation.value);
@@ -99,25 +90,26 @@ Clients::Ticket Clients::begin(sim::SimNode& node, bool writes, raft::ReadMode m
   return ticket;
 }
 
-void Clients::write(sim::SimNode& node) {
-  const Ticket ticket = begin(node, true, raft::ReadMode::lease);
-  if (!node.up()) return end(ticket, "refused");
+void Clients::write(const Place& place) {
+  const Ticket ticket = begin(place, true, raft::ReadMode::lease);
+  if (!place.up()) return end(ticket, "refused");
   replica::Propose propose;
   propose.command =
       RegisterMachine::encode({RegisterMachine::Kind::set, kKey, operations_[ticket].value});
-  propose.deadline = node.clock().now().promise + kPatience;
+  propose.deadline = place.node().clock().now().promise + kPatience;
   propose.done = [this, ticket](const replica::ProposeResult& result) {
     operations_[ticket].index = result.id.index;
     if (result.status == replica::ProposeStatus::committed) return end(ticket, "");
     end(ticket, result.status == replica::ProposeStatus::dropped ? "refused" : "unknown");
   };
-  node.post(std::move(propose));
+  place.post(std::move(propose));
 }
 
-void Clients::read(sim::SimNode& node, raft::ReadMode mode) {
-  const Ticket ticket = begin(node, false, mode);
-  if (!node.up()) return end(ticket, "refused");
+void Clients::read(const Place& place, raft::ReadMode mode) {
+  const Ticket ticket = begin(place, false, mode);
+  if (!place.up()) return end(ticket, "refused");
   // On a thread of the process, which may stand still.
+  sim::SimNode& node = place.node();
   node.run_in_process(node.life(), [this, ticket] {
     const bool by_lease = operations_[ticket].mode == raft::ReadMode::lease;
     if (!by_lease || !read_off_thread(ticket)) read_by_driver(ticket);
@@ -127,11 +119,12 @@ void Clients::read(sim::SimNode& node, raft::ReadMode mode) {
 /// False: there is no valid lease.
 bool Clients::read_off_thread(Ticket ticket) {
   Operation& operation = operations_[ticket];
-  const auto index = operation.node->view().readable_index(operation.node->clock());
+  const Place& place = *operation.place;
+  const auto index = place.view().readable_index(place.node().clock());
   if (!index) return false;
   operation.basis = "off_thread";
   operation.index = *index;
-  if (operation.node->view().applied() >= *index) {
+  if (place.view().applied() >= *index) {
     serve(ticket);
   } else {
     wait_applied(ticket, *index);
@@ -142,21 +135,22 @@ bool Clients::read_off_thread(Ticket ticket) {
 void Clients::wait_applied(Ticket ticket, raft::Index index) {
   replica::WaitApplied wait;
   wait.index = index;
-  wait.deadline = operations_[ticket].node->clock().now().promise + kPatience;
+  const Place& place = *operations_[ticket].place;
+  wait.deadline = place.node().clock().now().promise + kPatience;
   wait.done = [this, ticket](const replica::ReadResult& result) {
     if (!result.index) return end(ticket, "refused");
     serve(ticket);
   };
-  operations_[ticket].node->post(std::move(wait));
+  place.post(std::move(wait));
 }
 
 void Clients::read_by_driver(Ticket ticket) {
   const Operation& operation = operations_[ticket];
   replica::Read read;
   read.mode = operation.mode;
-  read.deadline = operation.node->clock().now().promise + kPatience;
+  read.deadline = operation.place->node().clock().now().promise + kPatience;
   read.done = [this, ticket](const replica::ReadResult& result) { on_read(ticket, result); };
-  operation.node->post(std::move(read));
+  operation.place->post(std::move(read));
 }
 
 void Clients::on_read(Ticket ticket, const replica::ReadResult& result) {
@@ -169,8 +163,7 @@ void Clients::on_read(Ticket ticket, const replica::ReadResult& result) {
 }
 
 void Clients::serve(Ticket ticket) {
-  const Operation& operation = operations_[ticket];
-  end(ticket, "", operation.node->machine().value(kKey));
+  end(ticket, "", operations_[ticket].place->value());
 }
 
 void Clients::end(Ticket ticket, const char* failure, std::uint64_t value) {
@@ -178,8 +171,9 @@ void Clients::end(Ticket ticket, const char* failure, std::uint64_t value) {
   if (std::exchange(operation.ended, true)) return;
   const std::string failed = failure;
   const std::uint64_t outcome = failed.empty() ? 0 : failed == "refused" ? 1 : 2;
-  world_.trace.add(sim::TraceKind::returned, operation.node->id().value(), kClient, outcome, kKey,
-                   value);
+  const Place& place = *operation.place;
+  world_.trace.add(sim::TraceKind::returned, place.id().value(), place.group().value(), outcome,
+                   kKey, value);
   Record told = record(operation, operation.writes ? Kind::write : Kind::read, ticket);
   told.from = operation.asked;
   told.index = operation.index;
@@ -192,20 +186,20 @@ void Clients::end(Ticket ticket, const char* failure, std::uint64_t value) {
   told.what = operation.basis;
   told.why = failed;
   if (failed.empty()) told.text = fmt::format("x = {}", value);
-  const bool stale = failed.empty() && operation.node->machine().applied() < operation.answered;
+  const bool stale = failed.empty() && place.applied() < operation.answered;
   if (stale) told.why = "stale";
   sink_(told);
   if (!stale) return;
   world_.fail(kStaleRead,
               fmt::format("node {} returned x = {}, and a newer write had been answered before the "
                           "read began",
-                          operation.node->id().value(), value));
+                          place.id().value(), value));
 }
 
 void Clients::node_died(const sim::SimNode& node) {
   for (Ticket ticket = 0; ticket < operations_.size(); ++ticket) {
     const Operation& operation = operations_[ticket];
-    if (operation.node == &node && !operation.ended) {
+    if (&operation.place->node() == &node && !operation.ended) {
       end(ticket, operation.writes ? "unknown" : "refused");
     }
   }

@@ -37,6 +37,11 @@ sim::Plan plan_of(const Visit& visit) {
   plan.disk.sync_min = microseconds(200);
   plan.disk.sync_max = milliseconds(2);
   plan.drift_ppm_max = visit.timing.max_clock_drift_ppm;
+  if (visit.groups > 1) {
+    plan.beats.shared = true;
+    plan.beats.side_groups = visit.groups - 1;
+    plan.beats.side_steady = true;
+  }
   // The visitor may break what the settings rely upon, and sees what comes of it.
   plan.drift_unbounded = true;
   return plan;
@@ -107,22 +112,26 @@ Lab::Lab(const Visit& visit)
     nodes_.push_back(std::make_unique<sim::SimNode>(world_, oracles_, network_, raft::NodeId(i)));
   }
   all_ = pointers_to(nodes_);
+  first_ = places_of(all_, sim::kFirstGroup);
   oracles_.watch(all_);
   world_.recorder->watch(visit.seed, all_);
   network_.keep_flights();
   network_.set_deliver([this](raft::NodeId to, const raft::Peer& from, wire::PeerMessage& message) {
     at(to).receive(from, message);
   });
-  clients_ = std::make_unique<Clients>(world_, all_, oracles_.ledger(), world_.options.record);
+  for (std::uint64_t group = 1; group <= visit.groups; ++group) {
+    clients_.push_back(std::make_unique<Clients>(world_, places_of(all_, raft::GroupId(group)),
+                                                 world_.options.record));
+  }
   for (sim::SimNode* node : all_) {
     node->set_on_death([this, node](bool machine) {
-      clients_->node_died(*node);
+      for (const auto& clients : clients_) clients->node_died(*node);
       if (visit_.known_deaths != 0 && !machine) tell_end(*node);
     });
     node->set_rates(0, 0);
     node->start();
   }
-  clients_->start(visit.reads, visit.writes);
+  clients_.front()->start(visit.reads, visit.writes);
 }
 
 Lab::~Lab() = default;
@@ -199,8 +208,9 @@ void Lab::after_step() {
 }
 
 void Lab::tell_group() {
-  const sim::SimNode* leader = newest_leader(all_);
-  if (leader == nullptr) return;
+  const Place* place = newest_leader(first_);
+  if (place == nullptr) return;
+  const sim::SimNode* leader = &place->node();
   const raft::Index index = leader->running().present_core()->log().membership_index();
   const std::pair<raft::Term, raft::Index> group_at(leader->running().term(), index);
   if (group_at == std::exchange(group_at_, group_at)) return;
@@ -247,8 +257,8 @@ bool Lab::act(const Step& step) {
       node.set_rates(step.amount, step.amount);
       return true;
     case Verb::jump: leap(node, step.amount); return true;
-    case Verb::write: clients_->write(node); return true;
-    case Verb::read: clients_->read(node, step.mode); return true;
+    case Verb::write: clients_of(step.group).write(step.node); return true;
+    case Verb::read: clients_of(step.group).read(step.node, step.mode); return true;
     case Verb::add:
     case Verb::promote:
     case Verb::remove: change_members(step); return true;
@@ -275,7 +285,7 @@ bool Lab::act_on_process(const Step& step, sim::SimNode& node) {
       node.suspend(length);
       return true;
     case Verb::slow: node.disk().stall_next(length); return true;
-    case Verb::transfer: return transfer(node, step.peer);
+    case Verb::transfer: return transfer(step);
     default: LEASEHOLD_UNREACHABLE();
   }
 }
@@ -293,18 +303,21 @@ void Lab::lose_power(sim::SimNode& node) {
   world_.plan.disk.loses_unsynced = false;
 }
 
-bool Lab::transfer(sim::SimNode& node, raft::NodeId to) {
-  if (!node.leads()) return false;
+bool Lab::transfer(const Step& step) {
+  const Place place(at(step.node), step.group);
+  if (!place.leads()) return false;
   replica::TransferLeadership event;
-  event.to = to;
-  event.deadline = node.clock().now().promise + std::chrono::seconds(3);
+  event.to = step.peer;
+  event.deadline = place.node().clock().now().promise + std::chrono::seconds(3);
   event.done = [](const replica::TransferResult&) {};
-  node.post(std::move(event));
+  place.post(std::move(event));
   return true;
 }
 
 void Lab::change_members(const Step& step) {
-  sim::SimNode* asked = step.peer == raft::kNobody ? newest_leader(all_) : &at(step.peer);
+  const Place* leader = newest_leader(first_);
+  sim::SimNode* asked = leader == nullptr ? nullptr : &leader->node();
+  if (step.peer != raft::kNobody) asked = &at(step.peer);
   const std::string what = fmt::format("{} {}", verb_name(step.verb), step.node.value());
   if (asked == nullptr) {
     return mark("refused", step.node, raft::Index(), what + ": nobody leads; ask again");

@@ -29,6 +29,9 @@ namespace leasehold::lab {
 /// All oracles of the simulator look on. Within the bounds that the settings promise they find
 /// nothing. Each oracle reports its first finding about the lease, and the run goes on: a visitor
 /// sees what comes of it. Any other finding ends the run: only the time goes on.
+///
+/// With two groups in the visit, both promise through one set of beats between the processes. The
+/// second one has no steady load: it rests until a visitor asks something of it.
 class Lab {
  public:
   /// Nothing has happened yet; the steps of `visit` will.
@@ -74,9 +77,10 @@ class Lab {
   bool act_on_process(const Step& step, sim::SimNode& node);
   void leap(sim::SimNode& node, std::int64_t length_ms);
   void lose_power(sim::SimNode& node);
-  bool transfer(sim::SimNode& node, raft::NodeId to);
   Result<sim::SimNetwork::Flight> flight_of(const Step& step) const;
   void act_on_message(const Step& step);
+  bool transfer(const Step& step);
+  Clients& clients_of(raft::GroupId group) { return *clients_[group.value() - 1]; }
   void change_members(const Step& step);
   void on_changed(const Step& step, raft::NodeId asked, const replica::ChangeResult& result);
   void tell_group();
@@ -94,7 +98,8 @@ class Lab {
   sim::SimNetwork network_;
   std::vector<std::unique_ptr<sim::SimNode>> nodes_;
   std::vector<sim::SimNode*> all_;
-  std::unique_ptr<Clients> clients_;
+  std::vector<Place> first_;                       ///< of the first group
+  std::vector<std::unique_ptr<Clients>> clients_;  ///< of each group
   std::vector<raft::Index> durable_;
   /// By node: of its clocks, without a leap.
   std::vector<std::int64_t> rates_;

@@ -141,6 +141,8 @@ Visit draw_visit(std::uint64_t seed) {
   visit.delay = milliseconds(random.between(1, 25));
   visit.reads = milliseconds(random.between(20, 200));
   visit.writes = milliseconds(random.between(50, 800));
+  Random of_groups = sim::stream(seed, "groups");
+  if (of_groups.chance(1, 4)) visit.groups = 2;
   std::vector<Duration> times;
   const std::uint64_t count = random.below(31);
   const std::int64_t length = kLength / milliseconds(1);
@@ -150,13 +152,16 @@ Visit draw_visit(std::uint64_t seed) {
   for (const Duration at : times) {
     Step step = draw_step(random, visit);
     step.at = at;
+    const bool asks = step.verb == Verb::write || step.verb == Verb::read;
+    if (asks && visit.groups > 1) step.group = raft::GroupId(1 + of_groups.below(2));
     // Through its text, which is what a link carries.
-    Result<Step> read = parse_step(step_text(step), visit.nodes);
+    Result<Step> read = parse_step(step_text(step), visit.nodes, visit.groups);
     LEASEHOLD_ASSERT(read.ok());
     visit.steps.push_back(read.value());
   }
   visit.known_deaths = static_cast<std::int64_t>(random.below(2));
-  draw_members(sim::stream(seed, "members"), visit);
+  // Members change in the first group alone: so there is one.
+  if (visit.groups == 1) draw_members(sim::stream(seed, "members"), visit);
   return visit;
 }
 

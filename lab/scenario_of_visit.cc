@@ -272,6 +272,9 @@ Result<std::string> scenario_of_visit(const Visit& visit, Duration until) {
   if (visit.unchecked != 0) {
     return wrong("a scenario takes no numbers that break an inequality: let the core check them");
   }
+  if (visit.groups > 1) {
+    return wrong("a visit of two groups has no scenario file: share its link");
+  }
   if (visit.spare > 0) {
     return wrong("in a scenario every node is a member: choose no spare nodes");
   }

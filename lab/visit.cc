@@ -65,6 +65,11 @@ Takes taken_by(Verb verb) {
   LEASEHOLD_UNREACHABLE();
 }
 
+/// Whether it is done to one replica, and not to a node.
+bool of_a_group(Verb verb) {
+  return verb == Verb::write || verb == Verb::read || verb == Verb::transfer;
+}
+
 Error wrong(std::string text) {
   return Error{ErrorCode::invalid_argument, std::move(text)};
 }
@@ -183,7 +188,7 @@ Result<void> read_steps(std::string_view text, Visit& visit) {
     return wrong(fmt::format("a visit has at most {} steps", Visit::kStepsMax));
   }
   for (const std::string_view word : words) {
-    Result<Step> step = parse_step(word, visit.all());
+    Result<Step> step = parse_step(word, visit.all(), visit.groups);
     if (!step) return step.error();
     if (!visit.steps.empty() && step.value().at < visit.steps.back().at) {
       return wrong("the steps of a visit stand in the order of their times");
@@ -215,6 +220,12 @@ Result<void> read_number(std::string_view name, std::string_view value, Visit& v
     const auto unchecked = between(name, value, 0, 1);
     if (!unchecked) return unchecked.error();
     visit.unchecked = static_cast<std::uint64_t>(unchecked.value());
+    return {};
+  }
+  if (name == "groups") {
+    const auto groups = between(name, value, 1, 2);
+    if (!groups) return groups.error();
+    visit.groups = static_cast<std::uint64_t>(groups.value());
     return {};
   }
   for (const Named& named : names_of(visit)) {
@@ -261,7 +272,8 @@ bool is_about_message(Verb verb) {
 }
 
 std::string step_text(const Step& step) {
-  std::string text = fmt::format("{}.{}.{}", ms(step.at), verb_name(step.verb), step.node.value());
+  std::string text = fmt::format("{}.{}.{}{}", ms(step.at), verb_name(step.verb), step.node.value(),
+                                 step.group == raft::GroupId(1) ? "" : "b");
   switch (taken_by(step.verb)) {
     case Takes::nothing: return text;
     case Takes::peer: return text + fmt::format(".{}", step.peer.value());
@@ -276,7 +288,7 @@ std::string step_text(const Step& step) {
   LEASEHOLD_UNREACHABLE();
 }
 
-Result<Step> parse_step(std::string_view text, std::uint64_t nodes) {
+Result<Step> parse_step(std::string_view text, std::uint64_t nodes, std::uint64_t groups) {
   const std::vector<std::string_view> words = cut_at(text, '.');
   if (words.size() < 3) {
     return wrong(fmt::format("\"{}\" is no step; one is like 1500.kill.1", text.substr(0, 40)));
@@ -288,7 +300,15 @@ Result<Step> parse_step(std::string_view text, std::uint64_t nodes) {
   const std::optional<std::size_t> verb = place_of(kVerbs, words[1]);
   if (!verb) return wrong(fmt::format("no step is called \"{}\"", words[1].substr(0, 20)));
   step.verb = static_cast<Verb>(*verb);
-  const auto node = between("the node of a step", words[2], 1, std::int64_t(nodes));
+  if (groups > 1 && taken_by(step.verb) == Takes::perhaps_asked) {
+    return wrong("members change in a visit of one group");
+  }
+  std::string_view where = words[2];
+  if (groups > 1 && of_a_group(step.verb) && where.ends_with('b')) {
+    where.remove_suffix(1);
+    step.group = raft::GroupId(2);
+  }
+  const auto node = between("the node of a step", where, 1, std::int64_t(nodes));
   if (!node) return node.error();
   step.node = raft::NodeId(static_cast<std::uint64_t>(node.value()));
   const Takes takes = taken_by(step.verb);
@@ -313,6 +333,7 @@ std::string visit_text(const Visit& visit) {
   std::string text = fmt::format("seed={}&nodes={}", visit.seed, visit.nodes);
   if (visit.spare > 0) text += fmt::format("&spare={}", visit.spare);
   if (visit.unchecked > 0) text += fmt::format("&unchecked={}", visit.unchecked);
+  if (visit.groups > 1) text += fmt::format("&groups={}", visit.groups);
   Visit copy = visit;
   for (const Named& named : names_of(copy)) {
     text += fmt::format("&{}={}", named.name,
@@ -351,6 +372,9 @@ Result<Visit> parse_visit(std::string_view text) {
     }
   }
   if (const Result<void> valid = check_timing(visit); !valid) return valid.error();
+  if (visit.groups > 1 && visit.spare > 0) {
+    return wrong("two groups have no spare nodes: choose one group, or no spare node");
+  }
   if (const Result<void> read = read_steps(steps, visit); !read) return read.error();
   return visit;
 }

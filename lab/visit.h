@@ -56,6 +56,8 @@ struct Step {
   std::int64_t amount = 0;
   raft::ReadMode mode = raft::ReadMode::lease;
   std::uint64_t message = 0;
+  /// Of a read, a write or a transfer: the first one, or the second ("2000.write.1b").
+  raft::GroupId group{1};
   friend bool operator==(const Step&, const Step&) = default;
 };
 
@@ -69,6 +71,9 @@ struct Visit {
   std::uint64_t seed = 1;
   std::uint64_t nodes = 3;  ///< 3, 5 or 7 form the group
   std::uint64_t spare = 0;  ///< 0 to 2, behind them: they run, know of no group, and may join it
+  /// 1 or 2. With 2, each node has a replica of both, and their promises rest on the beats between
+  /// the processes (lease/README.md, rules 41 to 50); there is no spare node then.
+  std::uint64_t groups = 1;
   lease::Timing timing;
   Duration delay = std::chrono::milliseconds(15);  ///< of a message: between 3/5 and 7/5 of it
   /// Between two reads at each leader, and between two writes. 0: none.
@@ -89,12 +94,14 @@ struct Visit {
 std::string step_text(const Step& step);
 /// Whether it is about one message.
 bool is_about_message(Verb verb);
-/// The only decoder of a step, for a cluster of `nodes`, spare ones included. Errors say what is
-/// wrong with which word. Whether a message is under way, the run says: Lab::add(), Lab::refusal().
-Result<Step> parse_step(std::string_view text, std::uint64_t nodes);
+/// The only decoder of a step, for a cluster of `nodes`, spare ones included, that form `groups`.
+/// Errors say what is wrong with which word. Whether a message is under way, the run says:
+/// Lab::add(), Lab::refusal().
+Result<Step> parse_step(std::string_view text, std::uint64_t nodes, std::uint64_t groups = 1);
 
 /// "seed=1&nodes=3&lease=1000&…&steps=1500.kill.1~2000.read.2.quorum". Every name is written;
-/// `spare` only where there is one, `unchecked` only where it is 1.
+/// `spare` only where there is one, `unchecked` only where it is 1, `groups` only where there are
+/// two.
 std::string visit_text(const Visit& visit);
 /// The only decoder. What is left out keeps its default; names may be in any order. Refuses unknown
 /// names, numbers out of their ranges, and timing that breaks an inequality of lease::Timing: but

@@ -3,6 +3,7 @@
 what makes the core of the page the variant with the bug.
 
   pieces.py BUILD_FOLDER PIECES.js [MUTANT...]     all pieces, or these
+  pieces.py BUILD_FOLDER PIECES.js --every N       the first one, and every Nth behind it
 
 A variant is compiled again only if its mutant, a file that the mutant changes, or the core has changed.
 """
@@ -115,12 +116,24 @@ class Museum:
         return patch, True
 
 
+def chosen(pieces, wanted):
+    """Those of `pieces` that the words of the command line name."""
+    if wanted[:1] == ["--every"]:
+        if len(wanted) != 2 or not re.fullmatch(r"[1-9]\d?", wanted[1]):
+            raise MuseumError("--every takes a number from 1 to 99")
+        return pieces[::int(wanted[1])]
+    unknown = set(wanted) - {piece["mutant"] for piece in pieces}
+    if unknown:
+        raise MuseumError(f"no piece has the mutant {min(unknown)}")
+    return [piece for piece in pieces if not wanted or piece["mutant"] in wanted]
+
+
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     folder, out, wanted = sys.argv[1], sys.argv[2], sys.argv[3:]
+    pieces = chosen(read_pieces(), wanted)
     museum = Museum(folder)
-    pieces = [piece for piece in read_pieces() if not wanted or piece["mutant"] in wanted]
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as workers:
         works = [workers.submit(museum.difference, piece["mutant"]) for piece in pieces]
         for number, (piece, work) in enumerate(zip(pieces, works), 1):

@@ -71,7 +71,7 @@ Object.assign(LeaseLab.App.prototype, {
       const label = document.createElement("span");
       label.className = "node";
       const {role, term} = this.other.history.roleAt(node, this.now);
-      label.textContent = `Node ${node.id}: ${role.replace("_", "-")}, term ${term}`;
+      label.textContent = `Node ${this.other.history.nameOf(node.id)}: ${role.replace("_", "-")}, term ${term}`;
       return label;
     }));
   },

@@ -114,7 +114,7 @@ Object.assign(LeaseLab.Painter.prototype, {
   tieText(edge, began, until, below) {
     const pen = this.pen;
     const usable = this.usable || edge.until - edge.began;  // of a recording only the edges are known
-    const text = `U = ${Math.round(usable)} ms of its own clock, from the send of round ${edge.round}`;
+    const text = `U = ${Math.round(usable)} ms of its own clock, from the send of ${edge.beat ? "beat" : "round"} ${edge.round}`;
     const short = `U = ${Math.round(usable)} ms`;
     const left = Math.max(began, 0, this.x(this.now) + 2);
     const room = Math.min(until, this.width) - left;
@@ -131,16 +131,17 @@ Object.assign(LeaseLab.Painter.prototype, {
     const pen = this.pen;
     let last = {node: 0, right: 0};
     for (const step of steps) {
-      const [at, verb, node] = step.split(".");
+      const [at, verb, word] = step.split(".");
+      const node = LeaseLab.laneOfWord(this.history, word);
       const x = this.x(Number(at));
       if (Number(at) > this.now || x < 0 || x > this.width) continue;
-      const top = this.top(Number(node)) + Math.min(14, this.lane * 0.12);
+      const top = this.top(node) + Math.min(14, this.lane * 0.12);
       pen.strokeStyle = this.colours.ink;
       pen.fillStyle = this.colours.ink;
       pen.lineWidth = 1.5;
       pen.beginPath();
       pen.moveTo(x, top);
-      pen.lineTo(x, this.rail(Number(node)) + 5);
+      pen.lineTo(x, this.rail(node) + 5);
       pen.stroke();
       pen.beginPath();
       pen.moveTo(x, top);
@@ -148,11 +149,11 @@ Object.assign(LeaseLab.Painter.prototype, {
       pen.lineTo(x, top + 7);
       pen.fill();
       // What would lie on another flag's word is left to the list of events.
-      const word = verb.replace("_", " ");
+      const shown = verb.replace("_", " ");
       if (this.lane < 80 || (last.node === node && x < last.right)) continue;
       pen.textAlign = "left";
-      pen.fillText(word, x + 9, top + 8);
-      last = {node, right: x + 14 + pen.measureText(word).width};
+      pen.fillText(shown, x + 9, top + 8);
+      last = {node, right: x + 14 + pen.measureText(shown).width};
     }
   },
 

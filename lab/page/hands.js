@@ -51,10 +51,17 @@ LeaseLab.HandsPanel = class {
 
   press(verb, more) {
     const words = more === ".peer" ? `.${this.peer.value}` : more || "";
-    this.act(`${verb}.${this.node}${words}`);
+    const where = ["write", "read", "transfer"].includes(verb) ? this.replica : this.node;
+    this.act(`${verb}.${where}${words}`);
   }
 
-  select(node, count) {
+  /** A lane of a visit with these settings. */
+  select(lane, settings) {
+    const count = LeaseLab.laneCount(settings) / LeaseLab.groupCount(settings);
+    const {node, replica} = LeaseLab.placeOf(settings, lane);
+    this.lane = lane;
+    this.replica = replica;
+    this.groups = LeaseLab.groupCount(settings);
     if (this.node === node && this.count === count) return;
     this.node = node;
     this.count = count;
@@ -65,11 +72,11 @@ LeaseLab.HandsPanel = class {
 
   /** What makes sense now. */
   show(history, t) {
-    const node = history.nodes[this.node - 1];
+    const node = history.nodes[this.lane - 1];
     const role = history.roleAt(node, t).role;
     const up = role !== "down";
-    const seat = history.seatAt(this.node, t);
-    const shown = LeaseLab.seats[seat];
+    const seat = history.seatAt(this.lane, t);
+    const shown = this.groups > 1 ? "members change in visits of one group" : LeaseLab.seats[seat];
     const note = this.root.querySelector("#seat");
     if (note.textContent !== shown) note.textContent = shown;
     for (const button of this.root.querySelectorAll("button")) {
@@ -81,6 +88,7 @@ LeaseLab.HandsPanel = class {
       if (verb === "add") useful = seat === "no_member" || seat === "removed";
       if (verb === "promote") useful = seat === "learner";
       if (verb === "remove") useful = seat === "learner" || seat === "voter";
+      if (["add", "promote", "remove"].includes(verb) && this.groups > 1) useful = false;
       if (verb === "transfer") useful = role === "leader";
       if (button.disabled === useful) button.disabled = !useful;
     }

@@ -225,6 +225,7 @@ LeaseLab.History = class {
     const edge = {
       at, until: record.until / 1e6, peer: record.peer || 0, round: record.round || 0,
       began: record.from === undefined ? at : record.from / 1e6, arrow: this.newestReply,
+      beat: record.what === "beat",
     };
     if (edge.arrow && (edge.arrow.end !== at || edge.arrow.to !== node.id)) edge.arrow = null;
     const last = this.open(node.leases);
@@ -353,10 +354,10 @@ LeaseLab.History = class {
     return node.stops.find((stop) => stop.at <= t && t < stop.end) || null;
   }
 
-  /** The newest node that leads at t; null if none does. */
-  leaderAt(t) {
+  /** The newest of these nodes that leads at t; null if none does. */
+  leaderAt(t, nodes = this.nodes) {
     let found = null;
-    for (const node of this.nodes) {
+    for (const node of nodes) {
       const role = this.roleAt(node, t);
       if (role.role !== "leader") continue;
       if (!found || role.term > this.roleAt(found, t).term) found = node;

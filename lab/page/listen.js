@@ -20,6 +20,7 @@ Object.assign(LeaseLab.App.prototype, {
     this.listenToCompare();
     this.listenToMessages();
     this.listenToUnchecked();
+    this.listenToGap();
     press("theme", () => this.changeTheme());
     this.find("scrub").addEventListener("input", (event) => {
       this.stop();
@@ -108,7 +109,7 @@ Object.assign(LeaseLab.App.prototype, {
       u: () => this.undo(),
     };
     if (moves[key]) return moves[key];
-    if (key >= "1" && key <= "9") return () => this.select(Number(key));
+    if (key >= "1" && key <= "9") return () => this.chooseNode(Number(key));
     const button = this.find("hands-panel").querySelector(`[aria-keyshortcuts="${key.toUpperCase()}"]`);
     if (!button) return null;
     return () => { if (!button.disabled) button.click(); };
@@ -147,7 +148,7 @@ Object.assign(LeaseLab.App.prototype, {
       [box("lease", true), "the leader's lease: until then a read needs nobody else"],
       [line("tie"), "the acknowledgement that completed the quorum, and the edge of the lease that it moved"],
       [line("append"), "append (thick: with entries)"], [line("reply"), "its acknowledgement"],
-      [line("vote"), "pre-vote and vote"],
+      [line("vote"), "pre-vote and vote"], [line("other"), "a beat between two processes, and its answer"],
       ['<path d="M1 2 L31 12" stroke="var(--tie)" stroke-width="7" opacity="0.4"/>' + line("append"),
         "a message under way that you have chosen"],
       [line("lost", 'stroke-dasharray="3 3"'), "lost"],

@@ -5,7 +5,7 @@ var LeaseLab = LeaseLab || {};
 
 LeaseLab.defaultLink = "seed=7&nodes=3";
 LeaseLab.keyHelp = [["space", "play or stop"], ["← →", "one event back or on"],
-  ["shift ← →", "100 ms back or on"], ["+ −", "closer, wider"], ["1 … 9", "choose a node"],
+  ["shift ← →", "100 ms back or on"], ["+ −", "closer, wider"], ["1 … 9", "choose a node; again, its other group"],
   ["K R P", "kill, restart, pause it"], ["C J", "cut it off, join its links"], ["S", "slow disk"],
   ["W L Q", "write, read, read by quorum"], ["T", "transfer the leadership"],
   ["A V X", "add it to the group, let it vote, remove it"], ["U", "undo"],
@@ -178,7 +178,7 @@ LeaseLab.App = class {
       button.addEventListener("click", () => this.select(id));
       gutter.append(button);
     }
-    const lane = count <= 3 ? 136 : count <= 5 ? 104 : count <= 7 ? 88 : 72;
+    const lane = count <= 3 ? 136 : count <= 6 ? 104 : count <= 7 ? 88 : 72;
     this.find("canvas").style.setProperty("--height", 24 + lane * count + "px");
     gutter.style.height = 24 + lane * count + "px";
   }
@@ -216,8 +216,8 @@ LeaseLab.App = class {
     scrub.max = this.session.recorded ? this.session.longest : Math.max(5000, Math.ceil(this.session.reach / 1000) * 1000);
     scrub.value = this.now;
     if (!this.session.recorded) {
-      this.hands.select(this.selected, history.nodes.length);
-      this.find("hands-node").textContent = `node ${this.selected}`;
+      this.hands.select(this.selected, this.session.settings);
+      this.find("hands-node").textContent = `node ${this.nameOf(this.selected)}`;
       this.hands.show(history, this.now);
     }
     this.find("undo").disabled = this.session.steps.length === 0;
@@ -225,6 +225,7 @@ LeaseLab.App = class {
     this.describeEvents();
     this.describeMessages();
     this.describeUnchecked();
+    this.describeGroups();
     this.describeOther();
     const alarm = this.find("alarm");
     const found = history.findings.filter((one) => one.at <= this.now);
@@ -298,10 +299,8 @@ LeaseLab.App = class {
   announce() {
     const told = this.session.history.told;
     const last = told[LeaseLab.lastAt(told, this.now)];
-    const leader = this.session.history.leaderAt(this.now);
     const news = last ? `${last.node ? `Node ${this.nameOf(last.node)} ` : ""}${last.text}. ` : "";
-    const who = leader ? `Node ${this.nameOf(leader.id)} leads.` : "Nobody leads.";
-    this.say(`${this.now.toFixed(0)} milliseconds. ${news}${who}`);
+    this.say(`${this.now.toFixed(0)} milliseconds. ${news}${this.whoLeads()}`);
   }
 
   announcePlaying() {

@@ -201,7 +201,7 @@ Object.assign(LeaseLab.App.prototype, {
 
   showPanels(recorded) {
     this.find("readonly").hidden = !recorded;
-    for (const id of ["hands-panel", "settings-panel", "tour", "undo", "link", "compare", "save-scenario"]) {
+    for (const id of ["hands-panel", "settings-panel", "gap-panel", "tour", "undo", "link", "compare", "save-scenario"]) {
       this.find(id).hidden = recorded;
     }
   },

@@ -4,8 +4,8 @@
 
 var LeaseLab = LeaseLab || {};
 
-/** Of a visit: its group and its spare nodes. */
-LeaseLab.laneCount = (settings) => settings.nodes + (settings.spare || 0);
+/** Of a visit: one for each replica, and for each spare node. */
+LeaseLab.laneCount = (settings) => (settings.nodes + (settings.spare || 0)) * (settings.groups || 1);
 
 LeaseLab.Session = class {
   constructor(core) {
@@ -43,7 +43,9 @@ LeaseLab.Session = class {
       else this.settings[word.slice(0, mark)] = Number(value);
     }
     this.usable = this.calls.usable() / 1e6;
-    this.history = new LeaseLab.History(LeaseLab.laneCount(this.settings), this.settings.nodes);
+    const founders = this.settings.nodes * LeaseLab.groupCount(this.settings);
+    this.history = new LeaseLab.History(LeaseLab.laneCount(this.settings), founders);
+    if (this.settings.groups > 1) this.history.names = LeaseLab.namesOf(this.settings);
     this.reach = 0;
     this.take(0);
     return "";
@@ -65,7 +67,7 @@ LeaseLab.Session = class {
 
   take(end) {
     for (const line of this.calls.run(end).split("\n")) {
-      if (line) this.history.feed(JSON.parse(line));
+      if (line) LeaseLab.feedLanes(this.history, this.settings, JSON.parse(line));
     }
     this.reach = end;
   }

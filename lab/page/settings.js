@@ -62,6 +62,8 @@ LeaseLab.SettingsPanel = class {
       ${[3, 5, 7].map((n) => `<label><input type="radio" name="nodes" value="${n}"> ${n}</label>`).join("")}
       </fieldset><fieldset><legend>spare nodes</legend>
       ${[0, 1, 2].map((n) => `<label><input type="radio" name="spare" value="${n}"> ${n}</label>`).join("")}
+      </fieldset><fieldset><legend>groups on them</legend>
+      ${[1, 2].map((n) => `<label><input type="radio" name="groups" value="${n}"> ${n}</label>`).join("")}
       </fieldset><label>seed <input id="seed" type="number" min="0" max="999999999" step="1"></label>
       <button type="button" id="reset">Defaults</button></div><div id="slides"></div>
       <div class="rule" id="safety"><b></b><br><code></code></div>
@@ -74,6 +76,9 @@ LeaseLab.SettingsPanel = class {
     }
     for (const radio of this.root.querySelectorAll("[name=spare]")) {
       radio.addEventListener("change", () => this.changed("spare", Number(radio.value)));
+    }
+    for (const radio of this.root.querySelectorAll("[name=groups]")) {
+      radio.addEventListener("change", () => this.changed("groups", Number(radio.value)));
     }
     this.seed = this.root.querySelector("#seed");
     this.seed.addEventListener("change", () => this.changed("seed", Number(this.seed.value)));
@@ -123,6 +128,9 @@ LeaseLab.SettingsPanel = class {
     }
     for (const radio of this.root.querySelectorAll("[name=spare]")) {
       radio.checked = Number(radio.value) === (settings.spare || 0);
+    }
+    for (const radio of this.root.querySelectorAll("[name=groups]")) {
+      radio.checked = Number(radio.value) === (settings.groups || 1);
     }
     if (document.activeElement !== this.seed) this.seed.value = settings.seed;
     const rules = LeaseLab.inequalities(settings);

@@ -101,6 +101,8 @@ struct BeatPlan {
   /// silence_max. No message of the group leaves it or reaches it then, but beats do.
   Duration silence_interval{0};
   Duration silence_max{0};
+  /// Every node is a member of each side group, and its replicas live as long as its process.
+  bool side_steady = false;
 };
 
 struct NodePlan {

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
+#include <variant>
 
 namespace leasehold::sim {
 namespace {
@@ -17,11 +20,50 @@ std::string text_of(const Operation& operation) {
   return text;
 }
 
+/// Records leave out the first group.
+raft::GroupId told_group(raft::GroupId group) {
+  return group == kFirstGroup ? raft::GroupId() : group;
+}
+
+/// Null: none of this version runs. Asserts up().
+const raft::Core* core_of(const SimNode& node, raft::GroupId group) {
+  if (group == kFirstGroup) return node.running().present_core();
+  for (const auto& side : node.side_groups()) {
+    if (side->group() == group) return side->core();
+  }
+  return nullptr;
+}
+
+/// None: it is not one of Raft, nor a beat.
+std::optional<Record> record_of_message(Duration at, Kind kind, raft::NodeId node,
+                                        raft::NodeId peer, const wire::PeerMessage& message) {
+  if (const auto* what = std::get_if<raft::Message>(&message.payload)) {
+    Record told = story::record_of(at, kind, node, peer, *what);
+    told.group = told_group(message.group);
+    return told;
+  }
+  if (const auto* beat = std::get_if<raft::ProcessBeat>(&message.payload)) {
+    return story::record_of(at, kind, node, peer, *beat);
+  }
+  if (const auto* reply = std::get_if<raft::ProcessBeatReply>(&message.payload)) {
+    return story::record_of(at, kind, node, peer, *reply);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void Recorder::watch(std::uint64_t seed, const std::vector<SimNode*>& nodes) {
   for (const SimNode* node : nodes) {
-    nodes_.push_back({node, story::CoreWatch(node->id(), sink_)});
+    nodes_.push_back({node, {}});
+    auto& watches = nodes_.back().watches;
+    watches.try_emplace(kFirstGroup, node->id(), sink_);
+    for (const auto& side : node->side_groups()) {
+      watches.try_emplace(side->group(), node->id(), [this, group = side->group()](Record told) {
+        told.group = group;
+        sink_(told);
+      });
+    }
   }
   Record first = record(Kind::run, raft::kNobody);
   first.text = fmt::format("simulated seed {}", seed);
@@ -54,11 +96,11 @@ void Recorder::line(const TraceLine& line) {
       Record started = record(Kind::start, id);
       started.number = line.numbers[0];
       sink_(started);
-      node->fresh = true;
+      node->seen.clear();
       return;
     }
     case TraceKind::crashed:
-      node->watch.crashed();
+      for (auto& [group, watch] : node->watches) watch.crashed();
       node->stopped = false;
       sink_(record(Kind::crash, id));
       return;
@@ -96,9 +138,12 @@ void Recorder::rates(const TraceLine& line) {
   changed.promise_ppm = static_cast<std::int64_t>(line.numbers[1]);
   sink_(changed);
   Watched* node = watched(changed.node);
-  if (!node->node->up() || node->fresh) return;
-  const raft::Core* core = node->node->running().present_core();
-  if (core != nullptr) node->watch.rates_changed(now(), *core, node->node->clock().true_time());
+  if (!node->node->up()) return;
+  for (const raft::GroupId group : node->seen) {
+    const raft::Core* core = core_of(*node->node, group);
+    if (core == nullptr) continue;
+    node->watches.at(group).rates_changed(now(), *core, node->node->clock().true_time());
+  }
 }
 
 // A link may be cut for several reasons at once.
@@ -114,23 +159,26 @@ void Recorder::link(const TraceLine& line) {
 
 void Recorder::message(TraceKind kind, raft::NodeId node, raft::NodeId peer,
                        const wire::PeerMessage& message) {
-  const auto* what = std::get_if<raft::Message>(&message.payload);
   Watched* sender = watched(node);
-  if (what == nullptr || sender == nullptr) return;
-  if (kind == TraceKind::sent) {
-    sender->watch.sent(now(), *what);
+  const bool sent = kind == TraceKind::sent;
+  const bool lost = kind == TraceKind::lost;
+  const Kind how = sent ? Kind::sent : lost ? Kind::lost : Kind::delivered;
+  std::optional<Record> record = record_of_message(now(), how, node, peer, message);
+  if (!record || sender == nullptr) return;
+  Record told = std::move(*record);
+  if (sent) {
+    const auto watch = sender->watches.find(message.group);
+    const auto* what = std::get_if<raft::Message>(&message.payload);
+    if (what != nullptr && watch != sender->watches.end()) watch->second.sent(now(), *what);
     std::deque<Sent>& waiting = sent_[{node, peer}];
     if (waiting.size() == kSentMax) waiting.pop_front();
-    waiting.push_back({*what, now()});
-    sink_(story::record_of(now(), Kind::sent, node, peer, *what));
-    return;
+    waiting.push_back({message, now()});
+    return sink_(told);
   }
-  const bool lost = kind == TraceKind::lost;
-  Record told = story::record_of(now(), lost ? Kind::lost : Kind::delivered, node, peer, *what);
   if (kind == TraceKind::replayed) told.text = "an old frame again: " + told.text;
   std::deque<Sent>& waiting = sent_[lost ? Link(node, peer) : Link(peer, node)];
   const auto found = std::find_if(waiting.begin(), waiting.end(),
-                                  [what](const Sent& sent) { return sent.message == *what; });
+                                  [&message](const Sent& one) { return one.message == message; });
   if (found != waiting.end()) {
     told.from = found->at;
     // The second copy of a duplicate has no instant of sending.
@@ -140,19 +188,27 @@ void Recorder::message(TraceKind kind, raft::NodeId node, raft::NodeId peer,
 }
 
 void Recorder::event(const raft::Event& event) {
-  if (const auto told = story::record_of(now(), event)) sink_(*told);
+  std::optional<Record> told = story::record_of(now(), event);
+  if (!told) return;
+  told->group = told_group(event.group);
+  sink_(*told);
 }
 
 void Recorder::turn(const SimNode& node) {
   Watched* seen = watched(node.id());
   if (seen == nullptr || !node.up()) return;
-  const raft::Core* core = node.running().present_core();
+  for (const auto& watch : seen->watches) {
+    observe(*seen, watch.first, core_of(node, watch.first));
+  }
+}
+
+void Recorder::observe(Watched& node, raft::GroupId group, const raft::Core* core) {
   // The story of an earlier version is its messages and events alone.
   if (core == nullptr) return;
-  const story::TrueTime& time = node.clock().true_time();
-  if (seen->fresh) seen->watch.started(now(), *core, time);
-  seen->fresh = false;
-  seen->watch.observe(now(), *core, time);
+  const story::TrueTime& time = node.node->clock().true_time();
+  story::CoreWatch& watch = node.watches.at(group);
+  if (node.seen.insert(group).second) watch.started(now(), *core, time);
+  watch.observe(now(), *core, time);
 }
 
 void Recorder::answered(const SimNode& node, const Operation& operation, bool done, bool refused,

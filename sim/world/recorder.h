@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,8 @@ using check::OperationKind;
 class SimNode;
 
 /// Only observes: it draws no random number and changes nothing, so a run is the same with and
-/// without it. It records the messages of Raft, and not those of forwarding and formation.
+/// without it. It records the messages of Raft and the beats between processes, and not those of
+/// forwarding and formation.
 class Recorder {
  public:
   /// Messages of one link that wait to be recognised when they arrive. The oldest are forgotten.
@@ -42,19 +44,21 @@ class Recorder {
  private:
   struct Watched {
     const SimNode* node = nullptr;
-    story::CoreWatch watch;
-    bool fresh = true;     ///< a process whose core was not observed yet
+    std::map<raft::GroupId, story::CoreWatch> watches;
+    /// Of these the core of the present process was observed.
+    std::set<raft::GroupId> seen{};
     bool stopped = false;  ///< paused or suspended
   };
   using Link = std::pair<raft::NodeId, raft::NodeId>;
   struct Sent {
-    raft::Message message;
+    wire::PeerMessage message;
     Duration at{0};
   };
 
   Duration now() const { return queue_.now().since_origin(); }
   story::Record record(story::Kind kind, raft::NodeId node) const;
   Watched* watched(raft::NodeId node);
+  void observe(Watched& node, raft::GroupId group, const raft::Core* core);
   void rates(const TraceLine& line);
   void link(const TraceLine& line);
 

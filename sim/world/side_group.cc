@@ -14,6 +14,13 @@ std::uint64_t salt_of(raft::GroupId group) {
 
 }  // namespace
 
+std::vector<Bytes> NewestCommand::apply(const std::vector<replica::Command>& commands,
+                                        raft::Index last) {
+  if (!commands.empty()) newest_ = commands.back().bytes;
+  applied_ = last;
+  return std::vector<Bytes>(commands.size());
+}
+
 SideGroup::SideGroup(World& world, raft::GroupId group, raft::NodeId node, raft::Membership members,
                      SideGroupPorts ports)
     : world_(world),
@@ -108,6 +115,7 @@ void SideGroup::send(raft::NodeId to, wire::PeerMessage message) {
 }
 
 void SideGroup::on_event(const raft::Event& event) {
+  if (world_.recorder) world_.recorder->event(event);
   const auto* change = std::get_if<raft::RoleChanged>(&event.what);
   if (change != nullptr && change->to == raft::Role::leader) ++world_.nodes.side_leaders;
 }

@@ -2,11 +2,12 @@
 // judged in full.
 #pragma once
 
+#include <leasehold/base/assert.h>
 #include <leasehold/net/transport.h>
-#include <leasehold/node/witness_machine.h>
 #include <leasehold/replica/callers.h>
 #include <leasehold/replica/driver.h>
 #include <leasehold/replica/process_driver.h>
+#include <leasehold/replica/state_machine.h>
 #include <leasehold/sim/world/sim_disk.h>
 #include <leasehold/sim/world/world.h>
 
@@ -14,10 +15,26 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace leasehold::sim {
+
+/// Keeps the newest command that it was given, and nothing of those before.
+class NewestCommand final : public replica::StateMachine {
+ public:
+  raft::Index durable_index() const override { return applied_; }
+  std::vector<Bytes> apply(const std::vector<replica::Command>& commands,
+                           raft::Index last) override;
+  Result<raft::Index> make_durable() override { return applied_; }
+  std::string_view newest() const { return newest_; }
+
+ private:
+  raft::Index applied_;
+  std::string newest_;
+};
 
 /// What it needs of the node that it runs on.
 struct SideGroupPorts {
@@ -29,7 +46,8 @@ struct SideGroupPorts {
 };
 
 /// The production Driver, on the promises of the process that it shares with the other groups. It
-/// has a disk of its own, keeps all of its log, and its state machine forgets what it gets.
+/// has a disk of its own, keeps all of its log, and applies it again from the first entry on after
+/// each start.
 ///
 /// It may begin later than its process, and end earlier: then its place in the group stays empty
 /// until the process starts again.
@@ -51,6 +69,15 @@ class SideGroup : private net::Transport,
   }
   /// What a reader of its view would see now; nothing without core().
   raft::LeaseState published() const { return life_ ? life_->view.load() : raft::LeaseState(); }
+  /// What readers on other threads look at. Asserts core().
+  const replica::LeaseView& view() const {
+    LEASEHOLD_ASSERT(core() != nullptr);
+    return life_->view;
+  }
+  /// The newest command that was applied here, until the next one; empty: none was.
+  std::string_view newest_command() const {
+    return life_ ? life_->machine.newest() : std::string_view();
+  }
   /// Whether it takes part when its process does.
   bool member() const { return members_.find(node_) != nullptr; }
 
@@ -109,7 +136,7 @@ class SideGroup : private net::Transport,
     RunInProcess run;
     TrueInstant begins;
     TrueInstant ends;
-    node::WitnessMachine machine{};
+    NewestCommand machine{};
     replica::Callers callers{};
     replica::LeaseView view{};
     std::deque<std::vector<raft::Entry>> applies{};

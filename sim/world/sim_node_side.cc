@@ -13,11 +13,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Of side group `group`: all nodes, or where there are enough all but one. They all vote.
+/// Of side group `group`: all nodes, or, unless the plan is steady, all but one where there are
+/// enough. They all vote.
 raft::Membership members_of(const Plan& plan, raft::GroupId group) {
   raft::Membership membership;
   const std::uint64_t nodes = plan.nodes.size();
-  const std::uint64_t left_out = nodes > 3 ? 1 + group.value() % nodes : 0;
+  const bool some = nodes > 3 && !plan.beats.side_steady;
+  const std::uint64_t left_out = some ? 1 + group.value() % nodes : 0;
   for (std::uint64_t id = 1; id <= nodes; ++id) {
     if (id == left_out) continue;
     const raft::NodeId node(id);
@@ -55,11 +57,12 @@ void SimNode::open_side_groups(const RunInProcess& run) {
     options.core.incarnation = incarnation_;
     options.core.timing = timing();
     options.core.seed = side_random_.next();
-    const bool late = !world_.healed && side_random_.chance(1, 4);
+    const bool moves = !world_.healed && !world_.plan.beats.side_steady;
+    const bool late = moves && side_random_.chance(1, 4);
     const Duration wait = draw_duration(side_random_, Duration{0}, milliseconds(3'000));
     const Duration lasts = draw_duration(side_random_, milliseconds(500), milliseconds(20'000));
     const bool may_end = id_.value() == 1 + group->group().value() % world_.plan.nodes.size();
-    const bool ends = may_end && !world_.healed && side_random_.chance(1, 2);
+    const bool ends = may_end && moves && side_random_.chance(1, 2);
     const TrueInstant begins = world_.queue.now() + (late ? wait : Duration{0});
     // Not behind the last fault: its group has to have a leader some time later.
     const TrueInstant end = std::min(begins + lasts, TrueInstant() + world_.options.chaos);

@@ -79,6 +79,15 @@ def self_test():
                 said = str(error)
             if (said is None) != (wanted is None) or (wanted and wanted not in said):
                 faults.append(f"{new!r}: expected {wanted}, got {said}")
+    names = [{"mutant": name} for name in "abcdefg"]
+    for words, wanted in (([], "abcdefg"), (["b", "f"], "bf"), (["--every", "3"], "adg"), (["--every", "0"], None),
+                          (["--every"], None), (["z"], None)):
+        try:
+            said = "".join(piece["mutant"] for piece in museum.chosen(names, words))
+        except museum.MuseumError:
+            said = None
+        if said != wanted:
+            faults.append(f"{words}: {said} is chosen, not {wanted}")
     base = bytes(range(256)) * 40 + b"the end of it"
     for new in (base, b"", b"x", base[500:] + b"between" + base[:700], base[:1000] + base[1003:], bytes(300)):
         if difference.applied(base, difference.difference(base, new, difference.places_in(base))) != new:

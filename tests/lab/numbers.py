@@ -78,6 +78,15 @@ def main():
     for name, places in (("recording.h", r"kRecordingRecordsMax = ([\d']+)"), ("recording.js", r"records: (\d+)")):
         text = read("lab", name) if name.endswith(".h") else read("lab", "page", name)
         check(found(places, text, name).replace("'", "") == "250000", f"{name} takes another number of records")
+    # Of real processes: leases.md, by tests/process/leader_gap.py.
+    gap = re.sub(r"\s+", " ", read("lab", "page", "gap.html"))
+    measured = read("docs", "leases.md")
+    for pattern, where in ((r"\| dies \| ([\d.]+ s)", "if it dies"),
+                           (r"and drains \| ([\d.]+ s)", "if it gives the lock up"),
+                           (r"warms up for 1 s \| ([\d.]+ s)", "if then the next one is cold")):
+        figure = found(pattern, measured, "docs/leases.md")
+        check(f"{figure} {where}" in gap, f"gap.html does not say {figure} {where}")
+    check("1 s from its lease on" in gap and "warmup: 1000" in read("lab", "page", "gap.js"), "another warm-up")
     check("250,000 records, 48 MB and 16 replicas" in lab, "docs/lab.md tells other bounds of a trace")
 
 

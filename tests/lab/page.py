@@ -14,6 +14,8 @@ import tempfile
 import time
 import urllib.parse
 
+import page_gap
+import page_groups
 import page_hands
 import page_members
 from browser import Browser, program_for
@@ -160,6 +162,14 @@ def handles_messages(page):
 
 def breaks_an_inequality(page):
     page_hands.breaks_an_inequality(page, check)
+
+
+def two_groups(page):
+    page_groups.two_groups(page, check)
+
+
+def closes_the_gap(page):
+    page_gap.closes_the_gap(page, check)
 
 
 def speaks(page):
@@ -440,8 +450,8 @@ def nothing_from_outside(page):
 
 
 SCENES = [loads, plays, leader_dies, ties_the_lease, by_keyboard, changes_members, handles_messages,
-          breaks_an_inequality, speaks, refuses, links_replay, bears_long_links, breaks_its_bounds, guides, on_a_phone,
-          shows_traces, opens_files, compares, nothing_from_outside]
+          breaks_an_inequality, two_groups, closes_the_gap, speaks, refuses, links_replay, bears_long_links,
+          breaks_its_bounds, guides, on_a_phone, shows_traces, opens_files, compares, nothing_from_outside]
 
 
 def main():

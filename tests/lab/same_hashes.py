@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Compiles the lab, and the whole simulator, for browsers and compares their trace hashes with those of this build:
-what the page shows is the real thing. Skipped where emscripten is not installed.
+what the page shows is the real thing. Skipped where emscripten is not installed. The page gets every third piece of the
+museum: `make lab`, and `museum.py --variants` behind it, take all.
 
   same_hashes.py TREE BUILD_FOLDER LEASEHOLD_LAB LEASEHOLD_SIM
 """
@@ -41,7 +42,7 @@ def main():
     if shutil.which("emcc") is None or shutil.which("node") is None:
         print("skipped: emscripten is not installed (Debian: emscripten)")
         sys.exit(SKIPPED)
-    run("cmake", "-S", tree, "--preset", "lab", "-B", build)
+    run("cmake", "-S", tree, "--preset", "lab", "-B", build, "-DLEASEHOLD_MUSEUM=SOME")
     run("cmake", "--build", build, "--target", "lab_page", "lease_lab_seeds", "-j2")
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "core.js")
     core = os.path.join(build, "lab", "lease_lab.js")

@@ -183,6 +183,7 @@ TEST(ScenarioVisit, StepsThatNoScenarioCanSayAreRefusedWithTheReason) {
   EXPECT_THAT(refused("steps=1500.slow.1.300~1600.kill.1"), HasSubstr("what a crash loses"));
   EXPECT_THAT(refused("steps=1500.drop.1.999"), HasSubstr("it has sent"));
   EXPECT_THAT(refused("steps=1500.remove.1"), HasSubstr("its members stay the same"));
+  EXPECT_THAT(refused("groups=2"), HasSubstr("two groups has no scenario file"));
   EXPECT_THAT(refused("spare=1"), HasSubstr("choose no spare nodes"));
   EXPECT_THAT(refused("known=1&steps=1500.kill.1"), HasSubstr("choose that ends are not known"));
   EXPECT_THAT(refused("", milliseconds(60'001)), HasSubstr("more than 60 s"));
@@ -242,6 +243,8 @@ TEST(ScenarioVisit, DrawnVisitsComeBackFromTheirScenario) {
     visit.known_deaths = 0;
     const std::uint64_t founders = visit.nodes;
     visit.spare = 0;
+    visit.groups = 1;
+    for (Step& step : visit.steps) step.group = raft::GroupId(1);
     std::erase_if(visit.steps, [founders](const Step& step) {
       const bool members = step.verb == Verb::add || step.verb == Verb::promote ||
                            step.verb == Verb::remove || step.node.value() > founders;

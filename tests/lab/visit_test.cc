@@ -83,6 +83,14 @@ TEST(Visit, RefusesWhatIsNoVisit) {
   EXPECT_THAT(refusal("nodes=4"), HasSubstr("3, 5 or 7"));
   EXPECT_THAT(refusal("spare=3"), HasSubstr("from 0 to 2"));
   EXPECT_THAT(refusal("spare=-1"), HasSubstr("from 0 to 2"));
+  EXPECT_THAT(refusal("groups=0"), HasSubstr("from 1 to 2"));
+  EXPECT_THAT(refusal("groups=3"), HasSubstr("from 1 to 2"));
+  EXPECT_THAT(refusal("groups=2&spare=1"), HasSubstr("no spare node"));
+  EXPECT_THAT(refusal("steps=1.write.1b"), HasSubstr("the node of a step"));
+  EXPECT_THAT(refusal("groups=2&steps=1.kill.1b"), HasSubstr("the node of a step"));
+  EXPECT_THAT(refusal("groups=2&steps=1.write.b"), HasSubstr("the node of a step"));
+  EXPECT_THAT(refusal("groups=2&steps=1.write.4b"), HasSubstr("from 1 to 3"));
+  EXPECT_THAT(refusal("groups=2&steps=1.remove.1"), HasSubstr("one group"));
   EXPECT_THAT(refusal("delay=0"), HasSubstr("from 1"));
   EXPECT_THAT(refusal("reads=4"), HasSubstr("at least 5 ms apart"));
   EXPECT_THAT(refusal("writes=1"), HasSubstr("at least 5 ms apart"));
