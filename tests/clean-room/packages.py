@@ -64,9 +64,11 @@ def look_at_what_is_there():
     print(f"the program has {size / 1e6:.1f} MB, the three packages {installed / 1000:.1f} MB")
     check(size <= PROGRAM_BYTES_MAX, "the program is too large")
     check(installed <= INSTALLED_KIB_MAX, "the packages are too large")
-    looked = subprocess.run([SOURCE / "tests/packaging/unit.py", SOURCE, "--program", "/usr/bin/leasehold"], check=False)
+    look = SOURCE / "tests/packaging/unit.py"
+    looked = subprocess.run([look, SOURCE, "--program", "/usr/bin/leasehold"], check=False)
     check(looked.returncode in (0, 77), "the unit has a fault")
-    check(pathlib.Path(UNIT).read_bytes() == (SOURCE / "packaging/debian/leasehold.service").read_bytes(), "another unit")
+    ours = (SOURCE / "packaging/debian/leasehold.service").read_bytes()
+    check(pathlib.Path(UNIT).read_bytes() == ours, f"{UNIT} is not the one of the source")
     check("leasehold" in run("leasehold", "--version"), "leasehold --version")
     check(pathlib.Path("/usr/share/man/man1/leasehold.1.gz").exists() or
           pathlib.Path("/usr/share/man/man1/leasehold.1").exists() or

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`make dist` gives the same bytes wherever and whenever it is run: in two clones, by users with other settings. What is
-in the archive is what is committed, and the checksum beside it is right.
+"""`make dist` gives the same bytes wherever and whenever it is run: in two clones, by users with other settings. What
+is in the archive is what is committed, and the checksum beside it is right.
 
   source_archive.py TREE
 
@@ -18,8 +18,8 @@ import tempfile
 
 SKIPPED_STATUS = 77
 # What a user may have set that must not matter.
-OTHERS = {"TZ": "Asia/Kathmandu", "LC_ALL": "C", "GZIP": "--rsyncable", "GIT_CONFIG_COUNT": "2", "GIT_CONFIG_KEY_0": "tar.umask",
-          "GIT_CONFIG_VALUE_0": "user", "GIT_CONFIG_KEY_1": "core.abbrev", "GIT_CONFIG_VALUE_1": "12"}
+OTHERS = {"TZ": "Asia/Kathmandu", "LC_ALL": "C", "GZIP": "--rsyncable", "GIT_CONFIG_COUNT": "2",
+          "GIT_CONFIG_KEY_0": "tar.umask", "GIT_CONFIG_VALUE_0": "user", "GIT_CONFIG_KEY_1": "core.abbrev", "GIT_CONFIG_VALUE_1": "12"}
 
 
 def run(*command, **options):
@@ -47,14 +47,15 @@ def archive_of(tree, clone, environment, umask):
 
 
 def compare_with_commit(archive, tree):
-    committed = {path for path in run("git", "-C", tree, "ls-tree", "-r", "--name-only", "-z", "HEAD").split("\0") if path}
+    committed = set(run("git", "-C", tree, "ls-tree", "-r", "--name-only", "-z", "HEAD").split("\0")) - {""}
     folder = archive.name.removesuffix(".tar.gz") + "/"
     with tarfile.open(archive) as tar:
         members = [member for member in tar.getmembers() if not member.isdir()]
         files = {member.name.removeprefix(folder) for member in members}
         if files != committed:
             sys.exit(f"the archive differs from the commit: {sorted(files ^ committed)[:20]}")
-        odd = [member.name for member in members if member.mode & 0o022 or (member.uname, member.gname) != ("root", "root")]
+        odd = [member.name for member in members
+               if member.mode & 0o022 or (member.uname, member.gname) != ("root", "root")]
         if odd:
             sys.exit(f"others could write these, or they are somebody's: {odd[:20]}")
         seen = tar.extractfile(folder + "README.md").read()

@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 SKIPPED_STATUS = 77
-# Of 10. docs/install.md has the figure; the rest is the network, and files and processes of the machine that it can see.
+# Of 10. docs/install.md has the figure; the rest is the network, and what it can see of the machine.
 EXPOSURE_MAX = 1.7
 PROGRAM = "/usr/bin/leasehold"
 # (what stands there, what is planted, a part of the finding)
@@ -73,7 +73,7 @@ def agree(unit, folder, known):
     if command[-1:] != (folder / "conffiles").read_text(encoding="utf-8").split():
         yield "the settings of ExecStart are not those of conffiles"
     script = (folder / "postinst").read_text(encoding="utf-8")
-    if f"adduser --quiet --system --group --home /var/lib/leasehold --no-create-home {lines.get('User')}\n" not in script:
+    if not re.search(rf"adduser --quiet --system .* {lines.get('User')}\n", script):
         yield f"postinst makes no user {lines.get('User')}"
     settings = (folder / "leasehold.toml").read_text(encoding="utf-8")
     if f'data-dir = "/var/lib/{lines.get("StateDirectory")}"' not in settings:
