@@ -38,12 +38,13 @@ def linked_packages(program):
     if not shutil.which("dpkg-query") or not shutil.which("readelf"):
         return None
     dynamic = subprocess.run(["readelf", "-d", program], stdout=subprocess.PIPE, text=True, check=True).stdout
+    libraries = re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic)
+    found = subprocess.run(["dpkg-query", "-S", *(f"*/{library}" for library in libraries)], stdout=subprocess.PIPE,
+                           stderr=subprocess.DEVNULL, text=True, check=False).stdout
     packages = set()
-    for library in re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic):
-        found = subprocess.run(["dpkg-query", "-S", f"*/{library}"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                               text=True, check=False).stdout
-        names = {line.split(":")[0] for line in found.splitlines()
-                 if re.search(r"/lib(?:64)?(?:/[^/]*-linux-gnu)?/" + re.escape(library) + "$", line)}
+    for library in libraries:
+        place = re.compile(r"^([^:, ]+)[^/]*/(?:usr/)?lib(?:64)?(?:/[^/]*-linux-gnu)?/" + re.escape(library) + "$", re.M)
+        names = set(place.findall(found))
         if not names:
             return None
         packages |= names

@@ -19,7 +19,8 @@ import tempfile
 SKIPPED_STATUS = 77
 # What a user may have set that must not matter.
 OTHERS = {"TZ": "Asia/Kathmandu", "LC_ALL": "C", "GZIP": "--rsyncable", "GIT_CONFIG_COUNT": "2",
-          "GIT_CONFIG_KEY_0": "tar.umask", "GIT_CONFIG_VALUE_0": "user", "GIT_CONFIG_KEY_1": "core.abbrev", "GIT_CONFIG_VALUE_1": "12"}
+          "GIT_CONFIG_KEY_0": "tar.umask", "GIT_CONFIG_VALUE_0": "user",
+          "GIT_CONFIG_KEY_1": "core.abbrev", "GIT_CONFIG_VALUE_1": "12"}
 
 
 def run(*command, **options):
