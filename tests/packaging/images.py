@@ -43,8 +43,8 @@ def linked_packages(program):
                            stderr=subprocess.DEVNULL, text=True, check=False).stdout
     packages = set()
     for library in libraries:
-        place = re.compile(r"^([^:, ]+)[^/]*/(?:usr/)?lib(?:64)?(?:/[^/]*-linux-gnu)?/" + re.escape(library) + "$", re.M)
-        names = set(place.findall(found))
+        where = r"^([^:, ]+)[^/]*/(?:usr/)?lib(?:64)?(?:/[^/]*-linux-gnu)?/" + re.escape(library) + "$"
+        names = set(re.findall(where, found, re.MULTILINE))
         if not names:
             return None
         packages |= names
