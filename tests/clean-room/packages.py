@@ -108,6 +108,11 @@ class Node:
             ["setpriv", "--reuid", "leasehold", "--regid", "leasehold", "--clear-groups", "--",
              *shlex.split(command.replace(CONFIG, self.config))], stderr=log)
 
+    def check_that_it_runs(self):
+        if self.process.poll() is not None:
+            log = pathlib.Path(f"/tmp/leasehold-node{self.number}.log").read_text(encoding="utf-8", errors="replace")
+            check(False, f"node {self.number} ended with status {self.process.returncode}: {log[-2000:]}")
+
     def restart(self):
         self.process.send_signal(signal.SIGTERM)
         check(self.process.wait(30) in (0, 128 + signal.SIGTERM, -signal.SIGTERM), "the node did not end well")
@@ -149,7 +154,12 @@ class Writer(threading.Thread):
 def serve_and_upgrade(upgrade):
     nodes = [Node(number) for number in NODES]
     try:
-        wait_for("the group answers", 30, lambda: ask(1, "SET", "first", "1") == "OK")
+
+        def answers():
+            for node in nodes:
+                node.check_that_it_runs()
+            return ask(1, "SET", "first", "1") == "OK"
+        wait_for("the group answers", 30, answers)
         writer = Writer()
         writer.start()
         time.sleep(1)
