@@ -90,11 +90,12 @@ install: deps
 	@cmake --install build/release --prefix "$(PREFIX)" > /dev/null
 	@echo "Installed Leasehold in $(PREFIX)"
 
+# The settings of who runs it do not count.
 .PHONY: dist
 dist:
 	@mkdir -p build/dist
 	@version=$$(sed -n 's/^project(leasehold VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt); \
-	git archive --format=tar --prefix=leasehold-$$version/ HEAD | gzip -9n > build/dist/leasehold-$$version.tar.gz; \
+	git -c tar.umask=0022 archive --format=tar --prefix=leasehold-$$version/ HEAD | env -u GZIP gzip -9n > build/dist/leasehold-$$version.tar.gz; \
 	cd build/dist && sha256sum leasehold-$$version.tar.gz | tee leasehold-$$version.tar.gz.sha256
 
 .PHONY: packages

@@ -65,6 +65,12 @@ else()
   find_package(Threads REQUIRED)
   find_package(fmt CONFIG REQUIRED)
 endif()
+# Headers alone, which a library of ours may use and its host does not see. They need not be where the compiler looks by itself.
+if(NOT LEASEHOLD_PORTABLE_ONLY)
+  find_path(LEASEHOLD_ASIO asio.hpp REQUIRED)
+  find_path(LEASEHOLD_JSON nlohmann/json.hpp REQUIRED)
+  target_include_directories(leasehold_flags SYSTEM INTERFACE ${LEASEHOLD_ASIO} ${LEASEHOLD_JSON})
+endif()
 
 # leasehold_precompile(OWNER LINK x HEADERS <y.h>): compiles headers once, those of the standard library and HEADERS, for
 # leasehold_use_precompiled(). No source may rely on it: the preset dev does without.
