@@ -128,9 +128,9 @@ class Prometheus:
         return [alert["labels"] for alert in self.ask("alerts")["alerts"] if alert["state"] == state]
 
     def fired(self, seconds):
-        """(name, instance) of each that fired at any moment of this time."""
+        """The names of those that fired at any moment of this time."""
         found = self.query(f'count_over_time(ALERTS{{alertstate="firing"}}[{max(1, round(seconds))}s])')
-        return {(labels["alertname"], labels.get("instance")) for labels, _ in found}
+        return {labels["alertname"] for labels, _ in found}
 
     def all_up(self):
         return {labels["instance"] for labels, value in self.query("up") if value == 1} == set(self.targets)
