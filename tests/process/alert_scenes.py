@@ -220,7 +220,7 @@ def memory_of_clients(stage):
             sock.connect(("127.0.0.1", node.port))
             sock.sendall(encode("GET", "large") * 20)
             held.append(sock)
-            time.sleep(0.1)
+            time.sleep(0.02)
         yield [node]
     finally:
         for sock in held:

@@ -15,7 +15,7 @@ import urllib.request
 
 from cluster import Skipped, _die_with_parent, check, free_port, wait_for
 
-FOR = "3s"
+FOR = "2s"
 # Elections need a while even where they come one after the other.
 WINDOWS = {"5m": "8s", "15m": "60s", "1h": "20s"}
 TIME = re.compile(r"(?<=^        for: )\w+$|(?<=\[)\w+(?=\])", re.MULTILINE)
@@ -72,8 +72,7 @@ class Prometheus:
 
     def __enter__(self):
         with open(self._path("log"), "wb") as log:
-            # Ended by the block below.
-            self.process = subprocess.Popen(  # pylint: disable=consider-using-with
+            self.process = subprocess.Popen(
                 [installed("prometheus"), f"--config.file={self._path('config.json')}",
                  f"--storage.tsdb.path={self._path('data')}", f"--web.listen-address=127.0.0.1:{self.port}",
                  "--log.level=warn"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=_die_with_parent)
