@@ -5,6 +5,7 @@ rules, and each expression of docs/grafana.json is evaluated under load."""
 
 import contextlib
 import json
+import math
 import os
 import re
 import time
@@ -136,7 +137,8 @@ def dashboard_has_data(stage):
             for target in panel["targets"]:
                 text = target["expr"].replace("$__rate_interval", "8s").replace("$job", "leasehold").replace(
                     "$instance", ".*")
-                wait_for(f"data of {text}", 20, lambda text=text: stage.prometheus.query(text), pause=0.5)
+                wait_for(f"data of {text}", 20, lambda text=text: any(
+                    not math.isnan(value) for _, value in stage.prometheus.query(text)), pause=0.5)
     print(f"the dashboard's {len(board['panels'])} panels have data", flush=True)
 
 

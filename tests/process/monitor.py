@@ -143,8 +143,10 @@ class Prometheus:
     def _reload(self, seconds):
         self._configure(seconds)
         self.process.send_signal(signal.SIGHUP)
-        wait_for("Prometheus to read its configuration", 20,
-                 lambda: f"scrape_interval: {seconds}s" in self.ask("status/config")["yaml"], pause=0.1)
+        # It takes the new configuration at once, and hands it to those that scrape a moment later.
+        wait_for("Prometheus to scrape at another pace", 30, lambda: [
+            target["scrapeTimeout"] for target in self.ask("targets")["activeTargets"]] ==
+            [f"{seconds}s"] * len(self.targets), pause=0.1)
 
 
 def watch(prometheus, seconds, probe, judge):
