@@ -53,14 +53,16 @@ void read_stat(ProcessFigures& figures) {
 ProcessFigures process_figures(const std::string& data_dir) {
   ProcessFigures figures;
   read_stat(figures);
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) figures.open_files_max = limit.rlim_cur;
   std::error_code error;
   for (std::filesystem::directory_iterator file("/proc/self/fd", error), end; file != end;
        file.increment(error)) {
     if (error) break;
     ++figures.open_files;
   }
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) figures.open_files_max = limit.rlim_cur;
+  // To look takes one, too: without one left, all are open.
+  if (error == std::errc::too_many_files_open) figures.open_files = figures.open_files_max;
   const auto space = std::filesystem::space(data_dir, error);
   if (!error) {
     figures.disk_free_bytes = space.available;

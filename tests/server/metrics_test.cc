@@ -1,10 +1,14 @@
 // The page of metrics: its text format, what it says, and that docs/metrics.md says the same.
 #include <leasehold/server/admin/metrics.h>
+#include <leasehold/server/admin/process_figures.h>
 #include <leasehold/tests/server/admin_rig.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <cstdint>
 #include <fstream>
 #include <map>
 #include <set>
@@ -288,6 +292,21 @@ TEST(Metrics, CommandsAreCountedByKind) {
   EXPECT_THAT(page, HasSubstr("\nleasehold_commands_total 2\n"));
   EXPECT_THAT(page, HasSubstr("\nleasehold_commands_by_kind_total{kind=\"leasehold\"} 1\n"));
   EXPECT_THAT(page, HasSubstr("\nleasehold_commands_by_kind_total{kind=\"none\"} 1\n"));
+}
+
+TEST(ProcessFigures, WithoutADescriptorLeftAllAreOpen) {
+  const int lowest = dup(STDERR_FILENO);
+  ASSERT_GT(lowest, 0);
+  close(lowest);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none_left{static_cast<rlim_t>(lowest), before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none_left), 0);
+  const ProcessFigures figures = process_figures("/");
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(figures.open_files_max, static_cast<std::uint64_t>(lowest));
+  EXPECT_EQ(figures.open_files, figures.open_files_max);
+  EXPECT_GT(process_figures("/").open_files, 0U);
 }
 
 TEST(Metrics, OnlyGroupsThatAreThereAreShown) {
