@@ -10,6 +10,7 @@
 #include <map>
 #include <queue>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -127,8 +128,9 @@ Ns place(const Bounds& low, const std::vector<std::optional<Ns>>& offsets, std::
     if (low[next][i] != kNoBound) most = std::min(most, *offsets[i] - low[next][i]);
   }
   if (least == kNoBound && most == -kNoBound) return 0;
-  if (least == kNoBound) return most;
-  if (most == -kNoBound) return least;
+  // What is sent at one instant arrives at a later one.
+  if (least == kNoBound) return most - 1;
+  if (most == -kNoBound) return least + 1;
   return least + (most - least) / 2;
 }
 
@@ -196,6 +198,101 @@ void find_rates(std::vector<Participant>& all, const std::vector<Way>& ways) {
       all[next].rate = rate_of({link->second, all, known, next});
       found[next] = true;
       waiting.push(next);
+    }
+  }
+}
+
+/// Of each link and direction those that can bound anything, at whatever rates: the hull of its
+/// points towards early arrivals of what was sent late.
+std::vector<Way> decisive(std::vector<Way> ways) {
+  std::sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) {
+    return std::tie(a.from, a.to, a.arrived, a.sent) < std::tie(b.from, b.to, b.arrived, b.sent);
+  });
+  const auto below = [](const Way& a, const Way& b, const Way& c) {
+    return static_cast<double>(b.arrived - a.arrived) * static_cast<double>(c.sent - a.sent) >=
+           static_cast<double>(c.arrived - a.arrived) * static_cast<double>(b.sent - a.sent);
+  };
+  std::vector<Way> hull;
+  std::size_t first = 0;  // of this link
+  for (const Way& way : ways) {
+    if (!hull.empty() && (hull.back().from != way.from || hull.back().to != way.to)) {
+      first = hull.size();
+    }
+    while (hull.size() >= first + 2 && below(hull[hull.size() - 2], hull.back(), way)) {
+      hull.pop_back();
+    }
+    hull.push_back(way);
+  }
+  return hull;
+}
+
+/// From `start` hop by hop until there again.
+std::vector<Way> circle_at(std::size_t start, const std::vector<std::vector<std::size_t>>& hop,
+                           const std::vector<std::vector<const Way*>>& direct) {
+  std::vector<Way> circle;
+  for (std::size_t at = start; circle.size() <= hop.size();) {
+    const std::size_t next = hop[at][start];
+    if (next == hop.size() || direct[at][next] == nullptr) return {};
+    circle.push_back(*direct[at][next]);
+    at = next;
+    if (at == start) return circle;
+  }
+  return {};
+}
+
+/// Messages in a circle that arrive, each before the next is sent, so that the last arrives before
+/// the first was sent: at these rates. Empty: there is no such circle.
+std::vector<Way> contradiction(const std::vector<Participant>& all, const std::vector<Way>& ways) {
+  const std::size_t count = all.size();
+  Bounds low(count, std::vector<Ns>(count, kNoBound));
+  std::vector<std::vector<const Way*>> direct(count, std::vector<const Way*>(count, nullptr));
+  std::vector<std::vector<std::size_t>> hop(count, std::vector<std::size_t>(count, count));
+  for (const Way& way : ways) {
+    const Ns least =
+        stretched(way.sent, all[way.from].rate) - stretched(way.arrived, all[way.to].rate);
+    if (least <= low[way.from][way.to]) continue;
+    low[way.from][way.to] = least;
+    direct[way.from][way.to] = &way;
+    hop[way.from][way.to] = way.to;
+  }
+  for (std::size_t k = 0; k < count; ++k) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (low[i][k] == kNoBound) continue;
+      for (std::size_t j = 0; j < count; ++j) {
+        if (low[k][j] == kNoBound || low[i][k] + low[k][j] <= low[i][j]) continue;
+        low[i][j] = low[i][k] + low[k][j];
+        hop[i][j] = hop[i][k];
+      }
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      if (low[i][i] > 0) return circle_at(i, hop, direct);
+    }
+  }
+  return {};
+}
+
+/// Rates that fit two clocks may contradict a third one. Each contradiction is a half of the space
+/// of rates: step onto its edge, and look for the next one. The first clock keeps its rate.
+void settle_rates(std::vector<Participant>& all, const std::vector<Way>& ways) {
+  constexpr int kStepsMax = 2000;
+  constexpr double kMarginNs = 2000;
+  for (int step = 0; step < kStepsMax; ++step) {
+    const std::vector<Way> circle = contradiction(all, ways);
+    if (circle.empty()) return;
+    double excess = kMarginNs;
+    std::vector<double> slope(all.size(), 0);
+    for (const Way& way : circle) {
+      excess += static_cast<double>(stretched(way.sent, all[way.from].rate) -
+                                    stretched(way.arrived, all[way.to].rate));
+      slope[way.from] += static_cast<double>(way.sent);
+      slope[way.to] -= static_cast<double>(way.arrived);
+    }
+    double steepness = 0;
+    for (std::size_t i = 1; i < all.size(); ++i) steepness += slope[i] * slope[i];
+    if (steepness < 1) return;
+    for (std::size_t i = 1; i < all.size(); ++i) {
+      const double rate = all[i].rate - excess * slope[i] / steepness;
+      all[i].rate = std::clamp(rate, -kRateMax, kRateMax);
     }
   }
 }
@@ -288,7 +385,9 @@ ClockAlignment align_clocks(const ClusterTrace& trace) {
     low = bounds_of(all, ways);
     out.shared = false;
     if (!close(low)) {
-      find_rates(all, ways);
+      const std::vector<Way> few = decisive(ways);
+      find_rates(all, few);
+      settle_rates(all, few);
       low = bounds_of(all, ways);
       out.drifting = true;
       out.consistent = close(low);

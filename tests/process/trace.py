@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import subprocess
+import threading
 import time
 
 from cluster import Background, Cluster, check, main, wait_for
@@ -67,21 +68,50 @@ def put_forever(cluster, leader):
     return Background(step)
 
 
+class Recording:
+    """`leasehold trace` at work, until Ctrl-C."""
+
+    def __init__(self, options, nodes, path):
+        self.process = subprocess.Popen(
+            [options.binary, "trace", "--servers", servers_of(nodes), "--seconds", "120", "--out", path],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.lines = []
+        self._reader = threading.Thread(target=lambda: self.lines.extend(iter(self.process.stderr.readline, "")))
+        self._reader.start()
+
+    def wait_for(self, text):
+        """Until it says so, from now on."""
+        known = len(self.lines)
+        wait_for(f"trace to say {text!r}", 20, lambda: any(text in line for line in self.lines[known:]))
+
+    def end(self):
+        self.process.send_signal(signal.SIGINT)
+        said = self.process.stdout.read()
+        self._reader.join(20)
+        progress = "".join(self.lines)
+        check(self.process.wait(20) == 0, f"it ended with {self.process.returncode}: {progress}")
+        return said, progress
+
+
 def records_a_kill(options, cluster, path):
     leader = cluster.start()
     term = leader.status()["term"]
     with put_forever(cluster, leader):
-        trace = subprocess.Popen([options.binary, "trace", "--servers", servers_of(cluster.nodes), "--seconds", "4",
-                                  "--out", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        time.sleep(1)
-        leader.kill()
-        second = wait_for("another leader", 10, lambda: next(
-            (node for node in cluster.others(leader) if (node.try_status() or {}).get("role") == "leader"), None))
-        leader.start()
-        said, progress = trace.communicate(timeout=30)
-    check(trace.returncode == 0, f"it ended with {trace.returncode}: {progress}")
+        recording = Recording(options, cluster.nodes, path)
+        try:
+            recording.wait_for("recording 3 nodes")
+            leader.kill()
+            second = wait_for("another leader", 20, lambda: next(
+                (node for node in cluster.others(leader) if (node.try_status() or {}).get("role") == "leader"), None))
+            recording.wait_for("recording 2 nodes")
+            leader.start()
+            recording.wait_for("recording 3 nodes")
+            said, progress = recording.end()
+        finally:
+            recording.process.kill()
     check("leasehold lab --trace" in said, said)
-    check(re.search(r"recording \d nodes: \d s of 4 s, \d+ records", progress), f"no progress: {progress}")
+    check(re.search(r"recording \d nodes: \d+ s of 120 s, \d+ records", progress), f"no progress: {progress}")
+    check("ending early" in progress, progress)
     check(f"the recording of node {leader.id} broke off" in progress, progress)
     return leader, second, term
 
@@ -89,7 +119,8 @@ def records_a_kill(options, cluster, path):
 def shows_both_leaders(path, leader, second, term):
     parts = parts_of(path)
     check(len(parts) == 4, f"parts: {[part for part, _ in parts]}")
-    check(sorted(part["ended"] for part, _ in parts) == ["lost", "whole", "whole", "whole"], "how the parts ended")
+    ended = sorted(part["ended"] for part, _ in parts)
+    check(ended == ["lost", "stopped", "stopped", "stopped"], f"the parts have ended {ended}")
     leaders = {(record["node"], record["term"]) for _, records in parts for record in records
                if record["kind"] == "role" and record["what"] == "leader"}
     check((leader.id, term) in leaders, f"the first leader is missing: {leaders}")
@@ -107,7 +138,7 @@ def tells_it_in_order(options, path, leader):
     done = program(options, "trace", "--print", path)
     check(done.returncode == 0, done.stderr)
     check("nodes of one machine have one clock" in done.stdout, done.stdout[:2000])
-    check(f"lost: " in done.stdout, "what is missing is not said")
+    check("lost: " in done.stdout, "what is missing is not said")
     events = [line for line in done.stdout.splitlines() if not line.startswith("#")]
     times = [float(line.split()[0]) for line in events]
     check(times == sorted(times), "the lines are not in the order of time")
@@ -154,17 +185,7 @@ def says_what_is_missing(options, cluster, path):
     check(f"missing: 127.0.0.1:{dead.port}" in done.stderr, done.stderr)
     missing = [line for line in lines_of(path) if line["kind"] == "missing"]
     check(len(missing) == 1 and missing[0]["server"].endswith(str(dead.port)), missing)
-    # Ctrl-C: what there is.
-    trace = subprocess.Popen([options.binary, "trace", "--servers", servers_of(cluster.nodes[:2]), "--seconds", "60",
-                              "--out", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    wait_for("the recording to begin", 10, lambda: "recording 2 nodes" in trace.stderr.readline())
-    trace.send_signal(signal.SIGINT)
-    said, trouble = trace.communicate(timeout=20)
-    check(trace.returncode == 0 and "ending early" in trouble, f"{said} {trouble}")
-    check([part["ended"] for part, _ in parts_of(path)] == ["stopped", "stopped"], "how the parts ended")
-    # Nobody records any more.
-    done = program(options, "trace", "--servers", servers_of(cluster.nodes[:2]), "--seconds", "1", "--out", path)
-    check(done.returncode == 0 and "missing" not in done.stderr, done.stderr)
+    check([part["ended"] for part, _ in parts_of(path)] == ["whole", "whole"], "how the parts ended")
 
 
 def refuses(options, cluster, path):

@@ -247,6 +247,23 @@ TEST(TraceClocks, ClocksThatDriftComeTogether) {
   EXPECT_EQ(arrows_of(view_of(recorded.trace, alignment)), deliveries_of(recorded.trace));
 }
 
+// Rates that fit each pair of clocks may contradict each other around a circle of nodes.
+TEST(TraceClocks, ManyClocksThatDriftComeTogether) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Random random(seed);
+    std::vector<NodeClock> clocks;
+    for (int i = 0; i < 5; ++i) {
+      clocks.push_back({seconds(random.below(100'000)),
+                        (static_cast<double>(random.below(2000)) - 1000) / 100'000});
+    }
+    Recorded recorded(clocks, seconds(4));
+    recorded.beats(seconds(4), seed);
+    const ClockAlignment alignment = align_clocks(recorded.trace);
+    EXPECT_TRUE(alignment.consistent) << "seed " << seed;
+    EXPECT_EQ(arrows_of(view_of(recorded.trace, alignment)), deliveries_of(recorded.trace));
+  }
+}
+
 TEST(TraceClocks, AClockThatLeapsIsSaidAndNoArrowLeadsBack) {
   Recorded recorded({{seconds(5)}, {seconds(50)}});
   recorded.beats(seconds(10), 6);
