@@ -236,6 +236,19 @@ TEST(TraceClocks, ClocksThatAreOffBySecondsComeTogether) {
   EXPECT_EQ(arrows_of(view_of(recorded.trace, alignment)), deliveries_of(recorded.trace));
 }
 
+TEST(TraceClocks, APartThatBeginsLaterStandsLater) {
+  Recorded recorded({{seconds(5)}, {seconds(5000)}});
+  recorded.beats(seconds(10), 4);
+  TracePart& part = recorded.trace.parts[1];
+  part.begin += milliseconds(300);
+  part.records.erase(part.records.begin(),
+                     std::find_if(part.records.begin(), part.records.end(),
+                                  [&part](const Record& r) { return r.at >= part.begin; }));
+  const ClockAlignment alignment = align_clocks(recorded.trace);
+  EXPECT_FALSE(alignment.drifting);
+  EXPECT_LT(std::chrono::abs(alignment.clocks[1].offset - milliseconds(300)), milliseconds(1));
+}
+
 TEST(TraceClocks, ClocksThatDriftComeTogether) {
   Recorded recorded({{seconds(5), 0}, {seconds(900), 0.01}, {seconds(30), -0.02}});
   recorded.beats(seconds(10), 5);
