@@ -152,6 +152,7 @@ int print(const WantedTrace& wanted) {
   for (const std::string& line : story::summary_of(trace.value(), alignment)) {
     std::cout << "# " << story::printable(line) << "\n";
   }
+  std::cout << "# lost: a message was sent, and no recording shows that it arrived\n";
   std::size_t shown = 0;
   for (const story::Record& record : story::view_of(trace.value(), alignment)) {
     const bool of_summary = record.kind == story::Kind::mark && record.node == raft::kNobody;
