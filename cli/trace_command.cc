@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -85,10 +86,10 @@ void watch_recording(TraceRecording& recording, const EndingSignals& signals, mi
     const auto gone = std::chrono::steady_clock::now() - begin;
     if (gone < next) continue;
     next = std::chrono::floor<std::chrono::seconds>(gone) + std::chrono::seconds(1);
+    const auto whole = std::chrono::ceil<std::chrono::seconds>(span);
+    const auto shown = std::min(std::chrono::floor<std::chrono::seconds>(gone), whole);
     std::cerr << fmt::format("recording {} node{}: {} s of {} s, {} records", recording.recording(),
-                             recording.recording() == 1 ? "" : "s",
-                             std::chrono::floor<std::chrono::seconds>(gone).count(),
-                             std::chrono::ceil<std::chrono::seconds>(span).count(),
+                             recording.recording() == 1 ? "" : "s", shown.count(), whole.count(),
                              recording.records())
               << std::endl;
   }
