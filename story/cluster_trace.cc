@@ -28,8 +28,8 @@ std::string head_of(const char* kind) {
   return fmt::format("{{\"kind\":\"{}\"", kind);
 }
 
-void put_line(std::string& out, std::string line) {
-  out += std::move(line);
+void put_line(std::string& out, const std::string& line) {
+  out += line;
   out += "}\n";
 }
 
@@ -46,13 +46,13 @@ void put_part(std::string& out, const TracePart& part) {
   put_string(line, "ended", part.ended);
   put_string(line, "text", part.text);
   put_string(line, "reads", part.reads);
-  put_line(out, std::move(line));
+  put_line(out, line);
   for (const TraceProbe& probe : part.probes) {
     std::string asked = head_of("probe");
     put_signed(asked, "asked", probe.asked.count());
     put_signed(asked, "shown", probe.shown.count());
     put_signed(asked, "answered", probe.answered.count());
-    put_line(out, std::move(asked));
+    put_line(out, asked);
   }
   for (const Record& record : part.records) out += encode_record(record) + "\n";
 }
@@ -72,7 +72,7 @@ void put_clocks(std::string& out, const ClusterTrace& trace) {
     if (pair.low) put_signed(line, "low", bounded(*pair.low));
     if (pair.high) put_signed(line, "high", bounded(*pair.high));
     put_number(line, "messages", pair.messages);
-    put_line(out, std::move(line));
+    put_line(out, line);
   }
 }
 
@@ -295,12 +295,12 @@ std::string encode_cluster_trace(const ClusterTrace& trace) {
   put_string(first, "program", trace.program);
   put_number(first, "group", trace.group);
   put_signed(first, "span", trace.span.count());
-  put_line(out, std::move(first));
+  put_line(out, first);
   for (const TraceMissing& missing : trace.missing) {
     std::string line = head_of("missing");
     put_string(line, "server", missing.server);
     put_string(line, "text", missing.text);
-    put_line(out, std::move(line));
+    put_line(out, line);
   }
   put_clocks(out, trace);
   for (const TracePart& part : trace.parts) put_part(out, part);

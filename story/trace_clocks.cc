@@ -302,6 +302,7 @@ void settle_rates(std::vector<Participant>& all, const std::vector<Way>& ways) {
 /// The parts, and behind them the program that asked.
 std::vector<Participant> participants_of(const ClusterTrace& trace) {
   std::vector<Participant> all;
+  all.reserve(trace.parts.size() + 1);
   std::optional<Duration> asked;
   for (const TracePart& part : trace.parts) {
     all.push_back({part.begin.count(), 0});
@@ -314,6 +315,7 @@ std::vector<Participant> participants_of(const ClusterTrace& trace) {
 std::vector<Way> ways_of(const ClusterTrace& trace, const std::vector<Participant>& all,
                          const std::vector<Passage>& sure) {
   std::vector<Way> ways;
+  ways.reserve(sure.size());
   for (const Passage& one : sure) {
     ways.push_back({one.from_part, one.to_part,
                     all[one.from_part].own(trace.parts[one.from_part].records[one.sent].at),
@@ -352,6 +354,7 @@ std::vector<ClockPair> pairs_of(const std::vector<Participant>& all, const std::
     }
   }
   std::vector<ClockPair> out;
+  out.reserve(pairs.size());
   for (const auto& [key, pair] : pairs) out.push_back(pair);
   return out;
 }
