@@ -22,7 +22,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::Contains;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 /// A node's clock: what it shows at true time 0, and how fast it runs.
 struct NodeClock {
@@ -265,6 +264,7 @@ TEST(TraceClocks, ManyClocksThatDriftComeTogether) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Random random(seed);
     std::vector<NodeClock> clocks;
+    clocks.reserve(5);
     for (int i = 0; i < 5; ++i) {
       clocks.push_back({seconds(random.below(100'000)),
                         (static_cast<double>(random.below(2000)) - 1000) / 100'000});
