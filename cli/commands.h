@@ -29,6 +29,7 @@ Run add_snapshot(Flags& flags);
 Run add_status(Flags& flags);
 Run add_settings(Flags& flags);
 Run add_slots(Flags& flags);
+Run add_trace(Flags& flags);
 Run add_transfer(Flags& flags);
 Run add_watch(Flags& flags);
 

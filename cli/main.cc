@@ -97,6 +97,7 @@ void add_commands(Parser& parser) {
       {"settings", "Show, check and change the numbers on which a group agrees", add_settings},
       {"slots", "Show which group has which slots of keys, and move them while clients use them",
        add_slots},
+      {"trace", "Record the protocol of a running group for a bug report, and print it", add_trace},
       {"transfer", "Transfer the leadership to another node", add_transfer},
       {"watch", "Print the changes of keys in their order", add_watch},
   };

@@ -25,7 +25,7 @@ SECTIONS = (
     ("Believe it", ("docs/testing.md", "docs/simulation.md", "tests/process/README.md",
                     "docs/performance.md", "bench/README.md")),
     ("Formats", tuple(f"docs/formats/{name}.md" for name in
-                      ("log", "kv", "snapshot", "backup", "sessions", "history", "trace"))),
+                      ("log", "kv", "snapshot", "backup", "sessions", "history", "trace", "cluster-trace"))),
 )
 # Pages that others link to, without a place in the list.
 FURTHER = ("docs/scenarios/README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")

@@ -1,8 +1,8 @@
 #include <leasehold/lab/lab_command.h>
 #include <leasehold/lab/recording.h>
+#include <leasehold/story/cluster_view.h>
 #include <leasehold/story/files.h>
 #include <leasehold/story/scenario.h>
-#include <leasehold/story/trace_file.h>
 
 #include <fmt/format.h>
 
@@ -17,8 +17,8 @@ const char* const kLabUsage =
     "usage: leasehold lab [--trace FILE] [options]\n"
     "The lease lab is a page for browsers in which the core of this program runs, with\n"
     "simulated clocks, disks and links (docs/lab.md). Without options: says where it is.\n"
-    "  --trace FILE        write a copy of the page that shows this trace (of leasehold sim),\n"
-    "                      or this scenario; running nodes write no traces\n"
+    "  --trace FILE        write a copy of the page that shows this trace (of leasehold sim, or\n"
+    "                      of a running group by leasehold trace), or this scenario\n"
     "  -o, --out PAGE      where to (default: FILE.html)\n"
     "  --page PAGE         the page to copy, if it is not installed\n";
 
@@ -63,7 +63,7 @@ std::optional<std::string> find_page() {
 Result<std::vector<story::Record>> records_of(const std::string& name) {
   const Result<std::string> text = story::read_file(name);
   if (!text) return text.error();
-  if (text.value().compare(0, 1, "#") != 0) return story::decode_trace(name, text.value());
+  if (text.value().compare(0, 1, "#") != 0) return story::decode_any_trace(name, text.value());
   const Result<story::ScenarioFile> file = story::parse_scenario(name, text.value());
   if (!file) return file.error();
   std::vector<story::Record> records;

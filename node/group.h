@@ -14,9 +14,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+namespace leasehold::replica {
+class Tap;
+}
 
 namespace leasehold::node {
 
@@ -191,6 +196,11 @@ class Group {
   /// could not apply. Lease reads continue once it has applied everything that was committed by
   /// then.
   virtual void machine_space(bool full) = 0;
+
+  /// Shows `tap` (replica/tap.h) from now on all that goes into this replica and comes out of it,
+  /// in place of the one before; null: nobody looks. Until the group has formed there is nothing to
+  /// see. The node's thread calls it, and drops it when it has seen enough.
+  virtual void tap(std::shared_ptr<replica::Tap> tap) = 0;
 
   /// For lease reads on the caller's own thread, without a lock.
   virtual const replica::LeaseView& lease_view() const = 0;

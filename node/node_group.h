@@ -90,6 +90,7 @@ class GroupShell final : public Group, private storage::StorageSink {
     post(replica::ReadLog{from, deadline(options), std::move(done), options.group});
   }
   void machine_space(bool full) override;
+  void tap(std::shared_ptr<replica::Tap> tap) override;
   const replica::LeaseView& lease_view() const override { return view_; }
   const lease::Clock& clock() const override { return loop_.clock(); }
   void status(std::function<void(NodeStatus)> done) override;
@@ -199,6 +200,7 @@ class GroupShell final : public Group, private storage::StorageSink {
   Preference preference_;
   /// Null until the group is formed.
   std::unique_ptr<replica::Driver> driver_;
+  std::shared_ptr<replica::Tap> tap_;  ///< for driver_, as long as that is null
 
   /// Events of the next turn.
   std::vector<replica::Event> batch_;

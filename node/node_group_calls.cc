@@ -74,6 +74,18 @@ void GroupShell::cut_log(replica::LogCutCompletion done) {
 }
 
 /// Remembered too: the disk may be full before there is a driver.
+void GroupShell::tap(std::shared_ptr<replica::Tap> tap) {
+  loop_.post_task([this, tap = std::move(tap)]() mutable {
+    if (stopped_ || failure_) return;
+    if (driver_) {
+      driver_->tap(std::move(tap));
+      loop_.schedule(*this);
+    } else {
+      tap_ = std::move(tap);
+    }
+  });
+}
+
 void GroupShell::machine_space(bool full) {
   loop_.post_task([this, full] {
     machine_full_ = full;

@@ -110,6 +110,7 @@ void GroupShell::start_driver() {
       replica::Driver::Ports{*ground_.transport, *ground_.log, *applier_, *snapshots_, view_,
                              callers_, observer_},
       loop_.now());
+  driver_->tap(std::exchange(tap_, nullptr));
   if (machine_full_) batch_.emplace_back(replica::MachineSpace{true});
   if (log_full_) batch_.emplace_back(replica::StorageSpace{true});
   members_->look(driver_->core(), loop_.now());

@@ -61,6 +61,7 @@ class NodeShell final : public Node {
     group_.read_log(from, options, std::move(done));
   }
   void machine_space(bool full) override { group_.machine_space(full); }
+  void tap(std::shared_ptr<replica::Tap> tap) override { group_.tap(std::move(tap)); }
   Result<void> set_peer_security(const net::PeerSecurity& security) override;
   const replica::LeaseView& lease_view() const override { return group_.lease_view(); }
   const lease::Clock& clock() const override { return loop_.clock(); }

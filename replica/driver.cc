@@ -44,6 +44,7 @@ void Driver::Impl::feed(lease::Now now, Event& event) {
 
 void Driver::Impl::on(lease::Now now, PeerMessageReceived& event) {
   if (event.message.group != context_.options.core.group) return;
+  if (context_.tap != nullptr) context_.tap->received(event.from, event.message.payload);
   sender_.heard(event.from.id);
   std::visit(
       [this, now, &event](auto& payload) {
@@ -156,6 +157,10 @@ void Driver::handle_batch(lease::Now now, std::vector<Event>& events) {
 
 void Driver::give_back() {
   impl_->give_back();
+}
+
+void Driver::tap(std::shared_ptr<Tap> tap) {
+  impl_->context().tap = std::move(tap);
 }
 
 void Driver::rest_on(const LeaseEnds& ends) {

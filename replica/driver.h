@@ -23,6 +23,7 @@
 namespace leasehold::replica {
 
 class Callers;
+class Tap;
 
 struct DriverOptions : Limits {
   raft::CoreOptions core;
@@ -77,6 +78,10 @@ class Driver {
   /// Gives back the memory that earlier turns took and that nothing uses now. Outside of
   /// handle().
   void give_back();
+
+  /// Shows `tap` what passes from the next turn on, in place of the one before; null: nobody looks.
+  /// Outside of handle().
+  void tap(std::shared_ptr<Tap> tap);
 
   /// Where promises are shared (CoreOptions::shared): Ports::view shows leases that rest on these.
   void rest_on(const LeaseEnds& ends);

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <leasehold/replica/driver.h>
+#include <leasehold/replica/tap.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -103,6 +105,7 @@ struct DriverContext {
         ports(driver_ports) {}
 
   void send(raft::NodeId to, wire::Payload payload) {
+    if (tap != nullptr) tap->sent(to, payload);
     ports.transport.send(to, wire::PeerMessage{options.core.group, std::move(payload)});
   }
   bool leads() const { return core.role() == raft::Role::leader; }
@@ -114,6 +117,8 @@ struct DriverContext {
   }
 
   DriverOptions options;
+  /// Null, as a rule: nobody records.
+  std::shared_ptr<Tap> tap;
   raft::Core core;
   Driver::Ports ports;
   DriverCounters counters;

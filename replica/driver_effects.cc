@@ -119,11 +119,13 @@ struct Driver::Impl::Hands {
     if (elected) ++driver.context_.counters.elections_won;
     driver.group_calls_.on_event(event);
     driver.context_.ports.observer.on_event(event);
+    if (driver.context_.tap != nullptr) driver.context_.tap->event(event);
   }
 };
 
 void Driver::Impl::act(lease::Now now) {
   note_drift();
+  if (context_.tap != nullptr) context_.tap->turned(context_.core);
   Hands hands{*this, now};
   raft::carry_out(ready_, hands);
   note_leadership(now);
@@ -237,6 +239,7 @@ void Driver::Impl::stop() {
   log_reads_.complete_all();
   held_.clear();
   context_.deadlines.clear();
+  if (context_.tap != nullptr) std::exchange(context_.tap, nullptr)->stopped(failure_);
 }
 
 }  // namespace leasehold::replica

@@ -51,13 +51,13 @@ class Driver::Impl {
   }
 
   void handle(lease::Now now, Event& event) {
-    begin();
+    begin(now);
     feed(now, event);
     finish(now);
   }
 
   void handle_batch(lease::Now now, std::vector<Event>& events) {
-    begin();
+    begin(now);
     for (Event& event : events) feed(now, event);
     events.clear();
     finish(now);
@@ -99,9 +99,13 @@ class Driver::Impl {
  private:
   struct Hands;
 
-  void begin() {
+  void begin(lease::Now now) {
     LEASEHOLD_ASSERT(!inside_);
     inside_ = true;
+    if (context_.tap != nullptr) begin_tapped(now);
+  }
+  void begin_tapped(lease::Now now) {
+    if (!context_.tap->begin(now, context_.core, context_.applied)) context_.tap.reset();
   }
   void finish(lease::Now now);
   void feed(lease::Now now, Event& event);
@@ -129,6 +133,7 @@ class Driver::Impl {
   void on(lease::Now now, ChunkStored& event) { receiver_.stored(now, event); }
   void on(lease::Now now, PeerEnded& event) { context_.core.ended(now, event.peer); }
   void on(lease::Now now, GroupReleased& event) {
+    if (context_.tap != nullptr) context_.tap->released();
     context_.core.released(now, event.holder, event.term);
   }
   void on(lease::Now now, PromisesMoved&) { context_.core.promises_moved(now); }

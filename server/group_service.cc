@@ -109,6 +109,7 @@ void GroupService::begin(node::Group& group, ServerState& state) {
                   [this](std::uint64_t cursor) { return store_->lease_changes(cursor); });
   sessions_.emplace(group, *store_, settings_.session_idle_max, timeout);
   leases_.emplace(group, *keeper_, timeout, tell_of_expired);
+  trace_.emplace(group);
   if (on_disk_ == nullptr) return;
   backups_.emplace(group, *on_disk_, backup_options(settings_, number_));
   states_.emplace(group, *on_disk_, health_, state,
@@ -118,6 +119,7 @@ void GroupService::begin(node::Group& group, ServerState& state) {
 ServedGroup GroupService::served() {
   ServedGroup served{*group_, *store_, health_, &*keeper_};
   served.sessions = [this] { return sessions_->open(); };
+  served.trace = trace_->calls();
   if (!backups_) return served;
   served.backups.write = [this](std::string_view name, BackupWanted wanted,
                                 const Backups::Done& done) { backups_->start(name, wanted, done); };
@@ -131,6 +133,7 @@ ServedGroup GroupService::served() {
 void GroupService::look() {
   sessions_->look();
   leases_->look();
+  trace_->look();
   if (states_) states_->look();
 }
 

@@ -10,6 +10,7 @@
 #include <leasehold/server/backup.h>
 #include <leasehold/server/front/served_groups.h>
 #include <leasehold/server/front/server_state.h>
+#include <leasehold/server/group_trace.h>
 #include <leasehold/server/session_watch.h>
 #include <leasehold/server/settings.h>
 #include <leasehold/server/state_watch.h>
@@ -76,6 +77,7 @@ class GroupService {
   std::optional<StateWatch> states_;
   std::optional<SessionWatch> sessions_;
   std::optional<kv::LeaseWatch> leases_;
+  std::optional<GroupTrace> trace_;
 };
 
 }  // namespace leasehold::server

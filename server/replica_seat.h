@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,7 @@ class ReplicaSeat final : public node::Group {
     now().read_log(from, options, std::move(done));
   }
   void machine_space(bool full) override { now().machine_space(full); }
+  void tap(std::shared_ptr<replica::Tap> tap) override { now().tap(std::move(tap)); }
   const replica::LeaseView& lease_view() const override { return now().lease_view(); }
   const lease::Clock& clock() const override { return now().clock(); }
   void status(std::function<void(node::NodeStatus)> done) override {

@@ -1,9 +1,9 @@
+#include <leasehold/story/cluster_view.h>
 #include <leasehold/story/files.h>
 #include <leasehold/story/scenario.h>
 #include <leasehold/story/span.h>
 #include <leasehold/story/timeline.h>
 #include <leasehold/story/timeline_command.h>
-#include <leasehold/story/trace_file.h>
 
 #include <fmt/format.h>
 
@@ -67,7 +67,7 @@ bool is_scenario(const std::string& text) {
 Result<std::vector<Record>> records_of(const std::string& name) {
   const Result<std::string> text = read_file(name);
   if (!text) return text.error();
-  if (!is_scenario(text.value())) return decode_trace(name, text.value());
+  if (!is_scenario(text.value())) return decode_any_trace(name, text.value());
   const Result<ScenarioFile> file = parse_scenario(name, text.value());
   if (!file) return file.error();
   std::vector<Record> records;

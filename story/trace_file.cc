@@ -1,3 +1,4 @@
+#include <leasehold/story/flat_text.h>
 #include <leasehold/story/trace_file.h>
 
 #include <fmt/format.h>
@@ -14,36 +15,6 @@ Error malformed(const std::string& what) {
   return Error{ErrorCode::malformed, what};
 }
 
-// ---- Writing ----
-
-void put_string(std::string& out, const char* name, const std::string& value) {
-  if (value.empty()) return;
-  constexpr const char* kHex = "0123456789abcdef";
-  out += fmt::format(",\"{}\":\"", name);
-  for (const char c : value) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20) {
-      out += "\\u00";
-      out += kHex[byte >> 4U];
-      out += kHex[byte & 15U];
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
-}
-
-void put_number(std::string& out, const char* name, std::uint64_t value) {
-  if (value != 0) out += fmt::format(",\"{}\":{}", name, value);
-}
-
-void put_signed(std::string& out, const char* name, std::int64_t value) {
-  out += fmt::format(",\"{}\":{}", name, value);
-}
-
 // ---- Reading: a flat object of strings and integers ----
 
 class Reader {
@@ -51,85 +22,22 @@ class Reader {
   explicit Reader(const std::string& text) : text_(text) {}
 
   Result<void> read(Record& record) {
-    if (!take('{')) return malformed("a line is one JSON object, { first");
-    std::map<std::string, bool> seen;
-    do {
-      std::string name;
-      if (!string(name) || !take(':')) return malformed("a name in quotes and a colon expected");
-      if (std::exchange(seen[name], true)) return malformed(fmt::format("`{}` stands twice", name));
-      if (const Result<void> done = member(name, record); !done) return done;
-    } while (take(','));
-    if (!take('}') || at_ != text_.size()) return malformed("the object ends with }, and the line");
-    for (const char* needed : {"at", "kind"}) {
-      if (seen.count(needed) == 0) return malformed(fmt::format("`{}` is missing", needed));
-    }
-    return {};
+    return text_.object([this, &record](const std::string& name) { return member(name, record); },
+                        {"at", "kind"});
   }
 
  private:
-  bool take(char c) {
-    if (at_ >= text_.size() || text_[at_] != c) return false;
-    ++at_;
-    return true;
-  }
-
-  bool escaped(std::string& value) {
-    if (take('"') || take('\\')) {
-      value += text_[at_ - 1];
-      return true;
-    }
-    if (text_.compare(at_, 3, "u00") != 0 || at_ + 5 > text_.size()) return false;
-    unsigned byte = 0;
-    for (std::size_t i = at_ + 3; i < at_ + 5; ++i) {
-      const char c = text_[i];
-      const bool digit = c >= '0' && c <= '9';
-      if (!digit && (c < 'a' || c > 'f')) return false;
-      byte = byte * 16 + static_cast<unsigned>(digit ? c - '0' : c - 'a' + 10);
-    }
-    if (byte >= 0x20) return false;
-    value += static_cast<char>(byte);
-    at_ += 5;
-    return true;
-  }
-
-  bool string(std::string& value) {
-    if (!take('"')) return false;
-    while (at_ < text_.size()) {
-      const char c = text_[at_++];
-      if (c == '"') return true;
-      if (static_cast<unsigned char>(c) < 0x20) return false;
-      if (c != '\\') {
-        value += c;
-      } else if (!escaped(value)) {
-        return false;
-      }
-    }
-    return false;
-  }
-
-  bool integer(std::int64_t& value) {
-    const bool negative = take('-');
-    const std::size_t first = at_;
-    std::int64_t n = 0;
-    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9' && at_ - first < 18) {
-      n = n * 10 + (text_[at_++] - '0');
-    }
-    if (at_ == first || (text_[first] == '0' && at_ - first > 1)) return false;
-    value = negative ? -n : n;
-    return true;
-  }
-
   Result<void> member(const std::string& name, Record& record) {
     const std::map<std::string, std::string*> strings = {
         {"what", &record.what}, {"why", &record.why}, {"text", &record.text}};
     const auto text = strings.find(name);
     if (text != strings.end()) {
-      if (!string(*text->second)) return malformed(fmt::format("`{}` is a string", name));
+      if (!text_.string(*text->second)) return malformed(fmt::format("`{}` is a string", name));
       return {};
     }
     if (name == "kind") return kind(record);
     std::int64_t n = 0;
-    if (!integer(n)) {
+    if (!text_.integer(n)) {
       return malformed(fmt::format("`{}` is not a name that takes this value", name));
     }
     if (name == "holder_ppm") {
@@ -179,7 +87,7 @@ class Reader {
 
   Result<void> kind(Record& record) {
     std::string name;
-    if (!string(name)) return malformed("`kind` is a string");
+    if (!text_.string(name)) return malformed("`kind` is a string");
     std::string all;
     for (std::size_t i = 0; i < kKinds; ++i) {
       const Kind kind = static_cast<Kind>(i);
@@ -192,8 +100,7 @@ class Reader {
     return malformed(fmt::format("there is no kind `{}`; there are {}", name, all));
   }
 
-  const std::string& text_;
-  std::size_t at_ = 0;
+  FlatReader text_;
 };
 
 }  // namespace

@@ -21,7 +21,10 @@ LeaseLab.RecordedHistory = class extends LeaseLab.History {
   }
 
   on_start(record, at, node) {
+    const told = this.told.length;
     super.on_start(record, at, node);
+    // Of a node that runs: here it begins to be seen.
+    if (record.why === "recorded") this.told.length = told;
     if (node.clocks.length === 0) node.clocks.push({at: 0, local: 0, rate: 0});
   }
 
@@ -71,7 +74,13 @@ LeaseLab.RecordedHistory = class extends LeaseLab.History {
     super.settle(from, to, record, at, lost);
   }
 
-  on_mark(record, at) {
+  on_mark(record, at, node) {
+    if (record.what === "durable" && node) node.durable.push({at, index: record.index || 0});
+    if (record.what === "unseen" && node) {
+      this.role(node, at, "down", 0);
+      this.close(node.leases, at);
+    }
+    if (node && record.text) return this.tell(at, node, record.text, 3);
     if (record.text) this.tell(at, null, record.text, 3);
   }
 };
@@ -90,7 +99,9 @@ LeaseLab.readRecording = function (text) {
     } catch {
       record = null;
     }
-    const wrong = LeaseLab.wrongRecord(record, place === 0);
+    const wrong = place === 0 && record && record.kind === "cluster_trace" ?
+      "this is a file of leasehold trace: `leasehold lab --trace` makes a page of it" :
+      LeaseLab.wrongRecord(record, place === 0);
     if (wrong) throw new Error(`line ${place + 1}: ${wrong}`);
     return record;
   });
@@ -140,6 +151,7 @@ LeaseLab.RecordedSession = class {
     const lanes = LeaseLab.lanesOf(records);
     const places = new Map(lanes.map((lane, place) => [`${lane.node}.${lane.group}`, place + 1]));
     this.title = records[0].text || "a trace";
+    this.ofCluster = records[0].what === "cluster";
     this.recorded = true;
     this.history = new LeaseLab.RecordedHistory(lanes);
     this.settings = {nodes: lanes.length, delay: 15};
@@ -157,6 +169,11 @@ LeaseLab.RecordedSession = class {
     this.usable = 0;
     const first = records.find((record) => record.kind === "sent") || records[0];
     this.begin = Math.min(this.longest, Math.max(1500, first.at / 1e6 + 600));
+  }
+
+  /** What stands before everything else: what is missing, and how well the clocks are known. */
+  opening() {
+    return this.history.told.filter((one) => one.at === 0 && !one.node).map((one) => one.text).join(". ");
   }
 
   link() { return ""; }
@@ -190,6 +207,8 @@ Object.assign(LeaseLab.App.prototype, {
     this.session = session;
     this.find("tour-card").hidden = true;
     this.find("readonly-title").textContent = session.title;
+    this.find("readonly-cluster").hidden = !session.ofCluster;
+    this.find("readonly-clocks").textContent = session.ofCluster ? session.opening() : "";
     this.showPanels(true);
     this.hideNotes();
     const own = /(?:^#|&)t=(\d+(?:\.\d+)?)$/.exec(location.hash);

@@ -74,6 +74,7 @@ constexpr std::array kAboutTheNode = {
     Listed{"leasehold|slots", kOperators | c::leasehold},
     Listed{"leasehold|snapshot", kOperators | c::leasehold},
     Listed{"leasehold|status", c::slow | c::leasehold | c::dangerous},
+    Listed{"leasehold|trace", kOperators | c::leasehold},
     Listed{"leasehold|transfer", kOperators | c::leasehold},
     Listed{"leasehold|unwatch", c::slow | c::leasehold | c::pubsub},
     Listed{"leasehold|watch", c::slow | c::leasehold | c::pubsub | c::read},

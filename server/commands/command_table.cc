@@ -202,6 +202,9 @@ constexpr CommandSpec kCommands[] = {
           "Makes this node's store durable and cuts its log to the tail"),
     other("leasehold|status", 2, kInTurn, Group::leasehold, run_leasehold_status,
           "This node as one JSON object"),
+    other("leasehold|trace", -3, kNone, Group::leasehold, run_leasehold_trace,
+          "Records the protocol of this node, without data of clients, for leasehold trace: START "
+          "span | NEXT id | STOP id"),
     other("leasehold|transfer", -2, Effect::after_writes, Group::leasehold, run_leasehold_transfer,
           "Transfers the leadership, to the voter that has most of the log or to [id]"),
     other("leasehold|unwatch", 2, kNone, Group::leasehold, run_leasehold_unwatch,

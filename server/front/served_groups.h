@@ -9,6 +9,7 @@
 #include <leasehold/server/front/group_place.h>
 #include <leasehold/server/front/slot_routes.h>
 #include <leasehold/server/front/state_health.h>
+#include <leasehold/server/front/trace_calls.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +29,7 @@ struct ServedGroup {
   /// Renews leases under the leader lease. Null: they are renewed by the log.
   kv::LeaseKeeper* lease_keeper = nullptr;
   BackupCalls backups{};
+  TraceCalls trace{};
   /// Null: it is here.
   const GroupPlace* place = nullptr;
   /// How many sessions are open, as far as the leader has counted. May be empty. Any thread.

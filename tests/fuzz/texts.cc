@@ -5,6 +5,7 @@
 #include <leasehold/net/handshake.h>
 #include <leasehold/server/front/duration.h>
 #include <leasehold/server/settings.h>
+#include <leasehold/story/cluster_view.h>
 #include <leasehold/story/trace_file.h>
 #include <leasehold/tests/fuzz/fuzz.h>
 #include <leasehold/tests/fuzz/input.h>
@@ -34,8 +35,30 @@ void take_history(std::string_view bytes) {
   }
 }
 
+/// What is accepted is written again, and has one story in the order of time, whatever its clocks.
+void take_cluster_trace(const std::string& text) {
+  const auto trace = story::decode_cluster_trace("trace", text);
+  if (!accepted(trace)) return;
+  const std::string written = story::encode_cluster_trace(trace.value());
+  const auto again = story::decode_cluster_trace("trace", written);
+  LEASEHOLD_ASSERT(again.ok() && story::encode_cluster_trace(again.value()) == written);
+  const story::ClockAlignment alignment = story::align_clocks(trace.value());
+  for (const std::string& line : story::summary_of(trace.value(), alignment)) {
+    LEASEHOLD_ASSERT(!story::printable(line).empty());
+  }
+  story::Duration last(0);
+  for (const story::Record& record : story::view_of(trace.value(), alignment)) {
+    LEASEHOLD_ASSERT(record.at >= last);
+    LEASEHOLD_ASSERT(record.kind != story::Kind::delivered || !record.from ||
+                     *record.from <= record.at);
+    LEASEHOLD_ASSERT(story::decode_record(story::encode_record(record)).ok());
+    last = record.at;
+  }
+}
+
 void take_trace(std::string_view bytes) {
   const std::string text(bytes);
+  if (story::looks_like_cluster_trace(text)) return take_cluster_trace(text);
   auto record = story::decode_record(text);
   if (accepted(record)) {
     const auto again = story::decode_record(story::encode_record(record.value()));

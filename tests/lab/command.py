@@ -58,6 +58,33 @@ def shows_traces(program, tree, folder):
     return page, trace
 
 
+# Two nodes whose clocks are an hour apart, and one that was not there.
+CLUSTER = """{"kind":"cluster_trace","v":1,"program":"1","group":1,"span":1000000000}
+{"kind":"missing","server":"c:1","text":"refused"}
+{"kind":"part","server":"a:1","node":1,"process":1,"begin":5000000000,"end":6000000000,"ended":"whole"}
+{"at":5001000000,"kind":"role","node":1,"term":3,"what":"leader","why":"recorded"}
+{"at":5002000000,"kind":"sent","node":1,"peer":2,"term":3,"round":1,"what":"append","text":"x"}
+{"at":5004000000,"kind":"delivered","node":1,"peer":2,"term":3,"round":1,"what":"append_reply"}
+{"kind":"part","server":"b:1","node":2,"begin":3605000000000,"end":3606000000000,"ended":"lost","text":"gone"}
+{"at":3605003000000,"kind":"delivered","node":2,"peer":1,"term":3,"round":1,"what":"append","text":"x"}
+{"at":3605003000000,"kind":"promise","node":2,"peer":1,"term":3,"until":3605900000000,"why":"given"}
+{"at":3605003100000,"kind":"sent","node":2,"peer":1,"term":3,"round":1,"what":"append_reply"}
+"""
+
+
+def shows_a_running_group(program, page, folder):
+    """What `leasehold trace` has written: in the page its clocks are one."""
+    trace = write(os.path.join(folder, "cluster.trace"), CLUSTER)
+    ends(0, r"shows \d+ records", program, "lab", "--trace", trace, "--page", page)
+    shown = read(trace + ".html")
+    for text in ('"what":"cluster"', '"node":2,"what":"unseen"', "MISSING c:1: refused"):
+        check(text in shown, f"the page lacks {text}")
+    arrived = re.search(r'"at":(\d+),"kind":"delivered","node":2,"peer":1,"term":3,"round":1,"from":(\d+)', shown)
+    check(arrived and 0 < int(arrived[2]) <= int(arrived[1]) < 10_000_000, "the message is not on its way")
+    ends(2, r"cluster\.trace:3: a part has ended", program, "lab", "--page", page, "--trace",
+         write(trace, CLUSTER.replace('"whole"', '"well"')))
+
+
 def refuses_hostile_files(program, page, trace, folder):
     bad = os.path.join(folder, "bad.jsonl")
     text = read(trace)
@@ -114,7 +141,8 @@ def main():
         ends(2, "is not a file", program, "lab", "--trace", os.path.join(folder, "none"), "--page", page)
         ends(2, "--trace needs a file", program, "lab", "--trace")
         ends(2, "`--tracer` is no option", program, "lab", "--tracer", trace)
-        ends(0, "running nodes write no traces", program, "lab", "--help")
+        ends(0, "of a running group by leasehold trace", program, "lab", "--help")
+        shows_a_running_group(program, page, folder)
         finds_the_page(program, page, trace, folder)
 
 

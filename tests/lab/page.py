@@ -330,8 +330,38 @@ def shows_traces(page):
         shown.press("#play")
         shown.press("#leave")
         check(not shown.get("Boolean(lab.session.recorded)") and shown.leader() > 0, "no way back to the lab")
+        shows_a_running_group(page, folder)
         refuses_traces(page, text, folder)
         page.browser.size(1400, 1000)
+
+
+def shows_a_running_group(page, folder):
+    """What `leasehold lab --trace` makes of a file of `leasehold trace`."""
+    lines = ["""{"at":0,"kind":"run","v":1,"what":"cluster","text":"a running group: 2 nodes"}""",
+             """{"at":0,"kind":"mark","text":"MISSING c:1: refused"}"""]
+    for node in 1, 2:
+        lines += [f'{{"at":0,"kind":"start","node":{node},"number":4,"why":"recorded"}}',
+                  f'{{"at":0,"kind":"clock","node":{node},"holder_ppm":0,"promise_ppm":0}}']
+    lines += ['{"at":1000000,"kind":"role","node":1,"term":3,"what":"leader","why":"recorded"}',
+              '{"at":2000000,"kind":"sent","node":1,"peer":2,"term":3,"round":1,"what":"append","text":"x"}',
+              '{"at":3000000,"kind":"delivered","node":2,"peer":1,"term":3,"round":1,"from":2000000,"what":"append",'
+              '"text":"x"}',
+              '{"at":4000000,"kind":"lease","node":1,"term":3,"from":2000000,"until":900000000,"why":"gained"}',
+              '{"at":500000000,"kind":"mark","node":1,"what":"unseen","text":"from here on nothing is recorded: x"}',
+              '{"at":900000000,"kind":"mark","node":2,"what":"durable","index":7}']
+    shown = recording(page, "\n".join(lines) + "\n", folder)
+    shown.open("t=400")
+    check(shown.leader() == 1 and [pair[0] for pair in shown.lease()] == [1], "node 1 does not lead")
+    words = shown.words("#readonly")
+    check("nobody saw true time" in words and "MISSING c:1: refused" in words, words)
+    check("starts again" not in shown.words("#events"), "a node that runs is said to start")
+    check(shown.get("lab.session.history.messages.map((one) => one.end)") == [3],
+          "the message does not arrive")
+    shown.browser.evaluate("leaseLab.moveTo(600)")
+    check(shown.leader() == 0 and shown.lease() == [], "node 1 leads where nothing is known of it")
+    shown = recording(page, '{"kind":"cluster_trace","v":1}\n', folder)
+    shown.open()
+    check("`leasehold lab --trace` makes a page of it" in shown.words("#words"), shown.words("#words"))
 
 
 def refuses_traces(page, text, folder):

@@ -43,6 +43,7 @@ OTHERS = {
     "psubscribe": "PSUBSCRIBE __key*__:app:*", "script|load": f"SCRIPT LOAD '{SCRIPT}'",
     "wait": "WAIT 0 0", "leasehold|readmode": "LEASEHOLD READMODE quorum",
     "leasehold|readbackup": "LEASEHOLD READBACKUP evil 0", "leasehold|slots": "LEASEHOLD SLOTS MOVE 0-9 TO 2",
+    "leasehold|trace": "LEASEHOLD TRACE START 10ms",
 }
 # Answered without a user: they prove one, or end the connection.
 WITHOUT_USER = {"quit", "reset"}

@@ -1329,6 +1329,11 @@ ours("leasehold|snapshot", "LEASEHOLD SNAPSHOT", r'\$\d+\r\n\{"index":\d+,"first
 ours("leasehold|reload", "LEASEHOLD RELOAD",
      r"\$\d+\r\nsettings, certificates and keys were read again; protection of peers: plain")
 # Never one that would succeed: the other cases know who leads.
+ours("leasehold|trace", "LEASEHOLD TRACE START 0s", r"-ERR a recording lasts for more than 0, and for 10 minutes")
+ours("leasehold|trace", "LEASEHOLD TRACE START soon", r"-ERR ")
+ours("leasehold|trace", "LEASEHOLD TRACE LIST", r"-ERR expected LEASEHOLD TRACE START span")
+ours("leasehold|trace", "LEASEHOLD TRACE NEXT 1", r"-ERR there is no such recording, or no more")
+ours("leasehold|trace", "LEASEHOLD TRACE STOP x", r"-ERR expected LEASEHOLD TRACE START span")
 ours("leasehold|transfer", "LEASEHOLD TRANSFER nobody", r"-ERR 'nobody' is not the number of a node")
 ours("leasehold|transfer", "LEASEHOLD TRANSFER 9",
      r"-(ERR node 9 is not a voter of this group|NOLEADER this node does not lead)")

@@ -43,6 +43,11 @@ RUN = b"*6\r\n$5\r\nfirst\r\n:0\r\n$4\r\nlast\r\n:99\r\n$5\r\ngroup\r\n:7\r\n"
 WRONG_RUNS = [b"*1\r\n:5\r\n", b"*1\r\n*0\r\n", b"*1\r\n*1\r\n$5\r\nfirst\r\n", b"*1\r\n*2\r\n$5\r\nfirst\r\n:1\r\n",
               *(b"*1\r\n" + RUN.replace(b":99", wrong) for wrong in (b":16384", b":-1", b"$1\r\n9", b"$-1", b"*0")),
               b"*1\r\n" + RUN.replace(b":0", b":100"), b"*1\r\n" + RUN.replace(b"first", b"start")]
+# The answer to every form of LEASEHOLD TRACE. The first one begins a recording, and goes on with nonsense.
+BEGUN = b"*8\r\n$2\r\nid\r\n:7\r\n$4\r\nnode\r\n:1\r\n$7\r\nprocess\r\n:1\r\n$9\r\nholder_ns\r\n:99\r\n"
+WRONG_TRACES = [BEGUN, BEGUN.replace(b":99", b":-99"), BEGUN.replace(b"node\r\n:1", b"node\r\n:0"),
+                BEGUN.replace(b":99", b"$1\r\n9"), BEGUN.replace(b"*8", b"*7"),
+                b"*2\r\n*2\r\n$9\r\nholder_ns\r\n:5\r\n*1\r\n$2\r\n{}\r\n"]
 # How long each may look for a better answer. Those that are not here answer at once, or are bounded by it too.
 SHORT = ["--timeout", "60ms"]
 
@@ -115,8 +120,8 @@ def variants(whole):
         yield (), reply, reply
 
 
-def ask(binary, port, words):
-    done = subprocess.run([binary, *words, "--servers", f"127.0.0.1:{port}", *SHORT], capture_output=True, timeout=20,
+def ask(binary, port, words, short=SHORT):
+    done = subprocess.run([binary, *words, "--servers", f"127.0.0.1:{port}", *short], capture_output=True, timeout=20,
                           check=False)
     said = (done.stdout + done.stderr).decode(errors="replace")
     check(done.returncode in STATUSES, f"{words}: status {done.returncode}: {said}")
@@ -169,6 +174,13 @@ def run(options):
                 status, said = ask(options.binary, server.port, words)
                 refused += status != 0
                 check(status != 0 or reply in (b":7\r\n", b"*0\r\n"), f"{words} takes {reply!r}: {said}")
+    for reply in [*WRONG_REPLIES, *WRONG_TRACES]:
+        server.replies = {"LEASEHOLD TRACE": reply}
+        number += 1
+        if number % options.every == 0:
+            status, said = ask(options.binary, server.port, ["trace", "--seconds", "1", "--out", "/dev/null"], [])
+            refused += status != 0
+            check(status in (0, 4) and "127.0.0.1" in said or "broke off" in said, f"trace takes {reply!r}: {said}")
     print(f"{number // options.every} wrong answers, {refused} of them refused, none without a word")
 
 

@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -75,6 +76,14 @@ class FakeNode final : public node::Node {
   }
   Result<void> set_peer_security(const net::PeerSecurity&) override { return {}; }
   void machine_space(bool /*full*/) override {}
+  void tap(std::shared_ptr<replica::Tap> tap) override {
+    const std::lock_guard lock(mutex_);
+    tap_ = std::move(tap);
+  }
+  std::shared_ptr<replica::Tap> tapped() {
+    const std::lock_guard lock(mutex_);
+    return tap_;
+  }
   void read_log(const replica::LogReadFrom&, node::CallOptions,
                 replica::LogReadCompletion done) override {
     done(Error{ErrorCode::unsupported, "this node has no log"});
@@ -243,6 +252,7 @@ class FakeNode final : public node::Node {
   }
 
   std::mutex mutex_;
+  std::shared_ptr<replica::Tap> tap_;
   std::condition_variable queued_;
   ManualClock clock_;
   kv::MemoryStore store_;

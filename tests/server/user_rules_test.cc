@@ -285,13 +285,13 @@ TEST(Categories, WhatOperatorsNeedIsACategory) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     if ((all.categories_of(i) & category::cluster_admin) != 0) names.emplace_back(all.name_of(i));
   }
-  EXPECT_THAT(names,
-              ::testing::ElementsAre(
-                  "acl|deluser", "acl|dryrun", "acl|getuser", "acl|list", "acl|log", "acl|setuser",
-                  "acl|users", "client|kill", "client|list", "config|get", "config|set",
-                  "leasehold|backup", "leasehold|host", "leasehold|member", "leasehold|pool",
-                  "leasehold|readbackup", "leasehold|reload", "leasehold|settings",
-                  "leasehold|slots", "leasehold|snapshot", "leasehold|transfer"));
+  EXPECT_THAT(
+      names, ::testing::ElementsAre(
+                 "acl|deluser", "acl|dryrun", "acl|getuser", "acl|list", "acl|log", "acl|setuser",
+                 "acl|users", "client|kill", "client|list", "config|get", "config|set",
+                 "leasehold|backup", "leasehold|host", "leasehold|member", "leasehold|pool",
+                 "leasehold|readbackup", "leasehold|reload", "leasehold|settings",
+                 "leasehold|slots", "leasehold|snapshot", "leasehold|trace", "leasehold|transfer"));
 }
 
 TEST(Categories, CommandsOnKeysReadOrWrite) {
