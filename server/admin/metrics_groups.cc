@@ -196,7 +196,8 @@ constexpr MetricSpec kConnected{"leasehold_peer_connected", gauge,
                                 "Whether this node holds a connection to the peer."};
 constexpr MetricSpec kPeerLag{"leasehold_peer_lag_entries", gauge,
                               "Entries of this leader's log that are not durable at the peer, of "
-                              "the worst group; missing where this node leads none."};
+                              "the worst group; missing where this node leads none, or has not "
+                              "heard from the peer since it leads."};
 constexpr MetricSpec kHeard{"leasehold_peer_acknowledged_age_seconds", gauge,
                             "Age of the newest heartbeat of this leader that the peer has "
                             "acknowledged, of the worst group: a heartbeat's interval and a round "
@@ -287,11 +288,11 @@ void peers(const MetricsSource& source, MetricsText& page) {
       if (member.id == status.id) continue;
       PeerFigures& peer = known[source.state.options.node_of(member.id)];
       peer.connected = peer.connected || member.connected;
-      if (!leads(status)) continue;
+      // What a peer has is not known before this leader has heard from it.
+      if (!leads(status) || !member.heard_ago) continue;
       const std::uint64_t lag =
           status.last > member.match ? status.last.value() - member.match.value() : 0;
       peer.lag = std::max(peer.lag.value_or(0), lag);
-      if (!member.heard_ago) continue;
       peer.heard_ago = std::max(peer.heard_ago.value_or(*member.heard_ago), *member.heard_ago);
     }
   }

@@ -64,7 +64,8 @@ def node_down(stage):
 
 @contextlib.contextmanager
 def no_leader(stage):
-    last, *killed = stage.cluster.nodes
+    last = stage.cluster.wait_leader()
+    killed = stage.cluster.others(last)
     for node in killed:
         node.kill()
     yield [last]

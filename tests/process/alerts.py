@@ -152,7 +152,8 @@ def read_rules():
     copy = quickened(rules)
     check(only_times_differ(rules, copy), "the copy of the rules has other changes")
     check("[15m]" not in copy and "for: 1m" not in copy, "the copy has long times")
-    for found, instead in ((r"> \d+", "> 12345"), (r" for: \w+", " for: soon"), (r"\]", "] offset 1m"), ("rate", "irate")):
+    for found, instead in ((r"> \d+", "> 12345"), (r" for: \w+", " for: soon"), (r"\]", "] offset 1m"),
+                           ("rate", "irate")):
         changed = re.sub(found, instead, copy, count=1)
         check(changed != copy and not only_times_differ(rules, changed), f"{instead!r} would not be seen")
     return copy

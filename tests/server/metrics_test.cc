@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdint>
 #include <fstream>
 #include <map>
@@ -146,6 +147,7 @@ TEST(Metrics, ALeaderShowsItsLeaseAndItsPeers) {
   rig.look.statuses[0].counters.elections_won = 4;
   rig.state.counters[1].lease_hits.add(5);
   rig.state.counters[0].lease_hits.add(2);
+  rig.look.statuses[0].members[2].heard_ago = std::chrono::seconds(3);
   const std::string page = rig.get("/metrics").body;
   for (const char* line :
        {"leasehold_groups_led 1", "leasehold_groups_without_leader 0",
@@ -159,6 +161,8 @@ TEST(Metrics, ALeaderShowsItsLeaseAndItsPeers) {
         "leasehold_raft_members{group=\"1\",kind=\"voter\"} 3"}) {
     EXPECT_THAT(page, HasSubstr("\n" + std::string(line) + "\n"));
   }
+  // Not heard since this leader leads: it may have all of the log, or nothing.
+  EXPECT_THAT(page, Not(HasSubstr("leasehold_peer_lag_entries{peer=\"2\"}")));
 }
 
 TEST(Metrics, AFollowerHasNoLeastLeaseAndNoLagOfPeers) {
