@@ -17,7 +17,7 @@ TREE = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(TREE, "tests", "mutants"))
 import edits  # noqa: E402  pylint: disable=wrong-import-position
 
-WASM = re.compile(r'"data:application/octet-stream;base64,([A-Za-z0-9+/=]+)"')
+WASM = re.compile(r'''["']data:application/octet-stream;base64,([A-Za-z0-9+/=]+)["']''')
 
 
 class VariantError(Exception):
