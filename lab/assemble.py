@@ -19,7 +19,7 @@ STORIES = os.path.join(os.path.dirname(PAGE), os.pardir, "docs", "scenarios")
 BYTES_MAX = 3_000_000
 INCLUDE = re.compile(r"<!-- include (\S+) -->")
 # The WebAssembly, in the form in which emscripten has it. The museum makes its variants from it.
-MODULE = re.compile(r'"data:application/octet-stream;base64,[A-Za-z0-9+/=]+"')
+MODULE = re.compile(r'''["']data:application/octet-stream;base64,[A-Za-z0-9+/=]+["']''')
 
 
 def read(path):

@@ -50,11 +50,12 @@ sim::Plan plan_of(const Visit& visit) {
 sim::SimOptions options_for(std::vector<story::Record>& records) {
   sim::SimOptions options;
   options.trace_tail = 0;
-  // A message has its number from its sending on.
+  // A message of a group has its number from its sending on.
   options.record = [&records, sent = std::map<raft::NodeId, std::uint64_t>()](
                        const story::Record& record) mutable {
     records.push_back(record);
-    if (record.kind == story::Kind::sent) records.back().number = ++sent[record.node];
+    const bool beat = record.what.starts_with("beat");
+    if (record.kind == story::Kind::sent && !beat) records.back().number = ++sent[record.node];
   };
   return options;
 }

@@ -170,9 +170,10 @@ Rehearsal rehearse(std::uint64_t seed) {
   Random messages = sim::stream(seed, "messages");
   const bool handles = messages.chance(1, 2);
   Rehearsed rehearsed(draw_visit(seed));
+  const bool alone = rehearsed.drawn.groups == 1;
   while (rehearsed.lab.now() < kLength) {
     rehearsed.run(milliseconds(portions.between(1, 2'000)));
-    if (handles) rehearsed.handle_messages(messages);
+    if (handles && alone) rehearsed.handle_messages(messages);
     rehearsed.lab.take_records();
   }
   const Lab& lab = rehearsed.lab;

@@ -303,6 +303,9 @@ Result<Step> parse_step(std::string_view text, std::uint64_t nodes, std::uint64_
   if (groups > 1 && taken_by(step.verb) == Takes::perhaps_asked) {
     return wrong("members change in a visit of one group");
   }
+  if (groups > 1 && is_about_message(step.verb)) {
+    return wrong("messages are handled in a visit of one group");
+  }
   std::string_view where = words[2];
   if (groups > 1 && of_a_group(step.verb) && where.ends_with('b')) {
     where.remove_suffix(1);

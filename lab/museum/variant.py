@@ -19,7 +19,7 @@ import edits  # noqa: E402  pylint: disable=wrong-import-position
 
 # The variant without the check of the numbers is no mutant: a file of the lab takes the place of the check.
 UNCHECKED = {"lease/timing_check.cc": os.path.join("lab", "unchecked.cc")}
-WASM = re.compile(r'"data:application/octet-stream;base64,([A-Za-z0-9+/=]+)"')
+WASM = re.compile(r'''["']data:application/octet-stream;base64,([A-Za-z0-9+/=]+)["']''')
 
 
 class VariantError(Exception):

@@ -53,6 +53,7 @@ Object.assign(LeaseLab.History.prototype, {
 
   /** What a step at t can name: messages that are under way then, and for some time more. */
   flightsAt(t) {
+    if (this.names) return [];  // two groups
     const step = Math.ceil(t);
     const first = LeaseLab.lastAt(this.messages, t - Math.max(1500, this.longestWay || 0)) + 1;
     const found = [];
@@ -159,7 +160,7 @@ Object.assign(LeaseLab.App.prototype, {
       if (button.textContent !== words) button.textContent = words;
       button.setAttribute("aria-pressed", String(one === chosen));
     });
-    const means = chosen ? this.meaningOf(chosen) :
+    const means = chosen ? this.meaningOf(chosen) : history.names ? "Messages are handled in visits of one group." :
       "Choose one: a tap on its arrow, or M. Raft and its lease bear all of it: messages may be lost, late and doubled.";
     if (this.find("flight-means").textContent !== means) this.find("flight-means").textContent = means;
     for (const button of document.querySelectorAll("[data-message]")) button.disabled = !chosen;

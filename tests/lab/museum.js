@@ -14,7 +14,7 @@ const page = vm.createContext({LeaseLab: {}, atob, Blob, Response, Decompression
 for (const file of [piecesPath, patchPath]) {
   vm.runInContext(fs.readFileSync(file, "utf8").replace(/^var LeaseLab = .*$/m, ""), page, {filename: file});
 }
-const base64 = /"data:application\/octet-stream;base64,([A-Za-z0-9+/=]+)"/.exec(fs.readFileSync(corePath, "utf8"))[1];
+const base64 = /["']data:application\/octet-stream;base64,([A-Za-z0-9+/=]+)["']/.exec(fs.readFileSync(corePath, "utf8"))[1];
 
 /** The oracles that have spoken by `until`. */
 function findings(core, piece) {

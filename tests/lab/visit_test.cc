@@ -91,6 +91,7 @@ TEST(Visit, RefusesWhatIsNoVisit) {
   EXPECT_THAT(refusal("groups=2&steps=1.write.b"), HasSubstr("the node of a step"));
   EXPECT_THAT(refusal("groups=2&steps=1.write.4b"), HasSubstr("from 1 to 3"));
   EXPECT_THAT(refusal("groups=2&steps=1.remove.1"), HasSubstr("one group"));
+  EXPECT_THAT(refusal("groups=2&steps=1.drop.1.3"), HasSubstr("handled in a visit of one group"));
   EXPECT_THAT(refusal("delay=0"), HasSubstr("from 1"));
   EXPECT_THAT(refusal("reads=4"), HasSubstr("at least 5 ms apart"));
   EXPECT_THAT(refusal("writes=1"), HasSubstr("at least 5 ms apart"));
