@@ -32,11 +32,11 @@ namespace {
 //     12+n     4  CRC32C of all before
 constexpr std::string_view kFilesMagic = "LHFS";
 constexpr std::uint32_t kFilesFormat = 1;
-constexpr std::size_t kFixedBytes = 12;
-constexpr std::size_t kChecksumBytes = 4;
-constexpr std::size_t kNameBytesMax = 255;
-constexpr std::size_t kTableBytesMax = kSnapshotPartsMax * (4 + kNameBytesMax + 8);
-constexpr std::size_t kCopyBytes = std::size_t{1} << 20U;
+constexpr std::size_t kFilesFixedBytes = 12;
+constexpr std::size_t kFilesChecksumBytes = 4;
+constexpr std::size_t kPartNameBytesMax = 255;
+constexpr std::size_t kTableBytesMax = kSnapshotPartsMax * (4 + kPartNameBytesMax + 8);
+constexpr std::size_t kPartCopyBytes = std::size_t{1} << 20U;
 
 struct Sized {
   std::string name;
@@ -53,7 +53,7 @@ Error not_of_files(const std::string& why) {
 }
 
 bool valid_name(const std::string& name) {
-  return !name.empty() && name.size() <= kNameBytesMax && name != "." && name != ".." &&
+  return !name.empty() && name.size() <= kPartNameBytesMax && name != "." && name != ".." &&
          name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
 }
 
@@ -161,8 +161,9 @@ class SpooledSnapshot final : public replica::Snapshot {
 
 /// What the head of `snapshot` says, and the offset of the first file. Nothing of it is believed.
 Result<std::vector<Sized>> read_head(const replica::Snapshot& snapshot, std::uint64_t& files_at) {
-  std::string head(kFixedBytes, '\0');
-  if (snapshot.size() < kFixedBytes + kChecksumBytes) return not_of_files("it is too short");
+  std::string head(kFilesFixedBytes, '\0');
+  if (snapshot.size() < kFilesFixedBytes + kFilesChecksumBytes)
+    return not_of_files("it is too short");
   if (auto got = snapshot.read(0, head.data(), head.size()); !got.ok()) return got.error();
   LittleReader fixed(head);
   if (fixed.take(kFilesMagic.size()) != kFilesMagic) return not_of_files("it begins otherwise");
@@ -171,20 +172,20 @@ Result<std::vector<Sized>> read_head(const replica::Snapshot& snapshot, std::uin
         fmt::format("its format is {}, and this build knows {}", format, kFilesFormat));
   }
   const std::uint32_t table_bytes = fixed.u32();
-  files_at = std::uint64_t{kFixedBytes} + table_bytes + kChecksumBytes;
+  files_at = std::uint64_t{kFilesFixedBytes} + table_bytes + kFilesChecksumBytes;
   if (table_bytes > kTableBytesMax || files_at > snapshot.size()) {
     return not_of_files("its table of files is too long");
   }
   head.resize(static_cast<std::size_t>(files_at));
   if (auto got = snapshot.read(0, head.data(), head.size()); !got.ok()) return got.error();
-  const std::string_view covered(head.data(), head.size() - kChecksumBytes);
+  const std::string_view covered(head.data(), head.size() - kFilesChecksumBytes);
   LittleReader checksum(std::string_view(head).substr(covered.size()));
   if (checksum.u32() != wire::crc32c(covered)) return not_of_files("its checksum differs");
 
   std::vector<Sized> files;
   std::set<std::string> names;
   std::uint64_t left = snapshot.size() - files_at;
-  LittleReader table(covered.substr(kFixedBytes));
+  LittleReader table(covered.substr(kFilesFixedBytes));
   while (!table.at_end()) {
     Sized file{std::string(table.sized()), table.u64()};
     if (!table.ok() || files.size() == kSnapshotPartsMax || file.size > left ||
@@ -205,7 +206,8 @@ Result<void> write_file(const replica::Snapshot& snapshot, std::uint64_t offset,
   if (file.get() < 0) return io_error("make", path, errno);
   std::string part;
   for (std::uint64_t at = 0; at < source.size; at += part.size()) {
-    part.resize(static_cast<std::size_t>(std::min<std::uint64_t>(source.size - at, kCopyBytes)));
+    part.resize(
+        static_cast<std::size_t>(std::min<std::uint64_t>(source.size - at, kPartCopyBytes)));
     if (auto got = snapshot.read(offset + at, part.data(), part.size()); !got.ok()) return got;
     if (!storage::write_all(file.get(), part)) return io_error("write", path, errno);
   }
@@ -229,7 +231,7 @@ Result<std::shared_ptr<const replica::Snapshot>> snapshot_of_files(
       return Error{ErrorCode::invalid_argument,
                    fmt::format("'{}' cannot be the name of a file in a snapshot: 1 to {} bytes "
                                "without '/', each name once",
-                               part.name, kNameBytesMax)};
+                               part.name, kPartNameBytesMax)};
     }
     storage::Descriptor file(::open(part.path.c_str(), O_RDONLY | O_CLOEXEC));
     struct stat state {};
@@ -278,7 +280,7 @@ Result<std::shared_ptr<const replica::Snapshot>> snapshot_of_stream(raft::Index 
   if (file.get() < 0) return io_error("make a file in", folder, errno);
   ::unlink(path.c_str());
   std::uint64_t size = 0;
-  std::string part(kCopyBytes, '\0');
+  std::string part(kPartCopyBytes, '\0');
   for (;;) {
     const Result<std::size_t> got = stream(part.data(), part.size());
     if (!got.ok()) return got.error();
