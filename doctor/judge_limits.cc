@@ -1,6 +1,7 @@
 // What the kernel and the control group allow.
 #include <leasehold/doctor/judge.h>
 #include <leasehold/doctor/make_finding.h>
+#include <leasehold/server/descriptor_room.h>
 
 #include <fmt/format.h>
 
@@ -11,8 +12,6 @@ namespace leasehold::doctor {
 namespace {
 
 constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20U;
-/// Files, peers and listeners, beside the clients.
-constexpr std::uint64_t kOtherFiles = 512;
 constexpr std::uint64_t kMapCountMin = 65530;
 constexpr std::uint64_t kQueueMin = 512;
 constexpr std::uint64_t kSwapSeen = 16 * kMebibyte;
@@ -27,13 +26,13 @@ Finding judge_files(const server::ServeSettings& settings, const MachineFacts& f
   const char* const kName = "open-files";
   if (!facts.open_files_max) return skipped(kName, "the kernel does not show the limit");
   const std::uint64_t clients = settings.server.clients_max;
-  const std::uint64_t needed = clients + kOtherFiles;
+  const std::uint64_t needed = clients + server::kOwnDescriptors;
   if (*facts.open_files_max >= needed) {
     return fine(kName, fmt::format("files and connections enough for --clients-max {}", clients));
   }
   const std::string cure = fmt::format(
       "LimitNOFILE={} in the unit of systemd (else ulimit -Hn), or --clients-max {}", needed,
-      std::max<std::uint64_t>(*facts.open_files_max, kOtherFiles + 1) - kOtherFiles);
+      server::clients_that_fit(*facts.open_files_max, settings.server.clients_max));
   const std::string found =
       fmt::format("at most {} files and connections may be open, and --clients-max {} needs {}",
                   *facts.open_files_max, clients, needed);

@@ -5,6 +5,7 @@
 #include <leasehold/server/commands/command_table.h>
 #include <leasehold/server/commands/report.h>
 #include <leasehold/server/credentials.h>
+#include <leasehold/server/descriptor_room.h>
 #include <leasehold/server/failure.h>
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/tcp_front.h>
@@ -62,12 +63,23 @@ constexpr timespec kDrainInterval{0, 1'000'000};
 /// often can still meet that moment.
 constexpr std::chrono::milliseconds kRefusing{100};
 
-/// Each client takes a descriptor; the usual soft limit is 1024.
-void raise_descriptor_limit() {
+/// Each client takes a descriptor; the usual soft limit is 1024. Returns the limit.
+std::uint64_t raise_descriptor_limit() {
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return RLIM_INFINITY;
+  const rlim_t before = std::exchange(limit.rlim_cur, limit.rlim_max);
+  return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before;
+}
+
+void bound_clients(std::uint64_t descriptors, ServerOptions& server) {
+  const std::size_t most = clients_that_fit(descriptors, server.clients_max);
+  if (most == server.clients_max) return;
+  spdlog::warn(
+      "at most {} files and connections may be open: this node takes {} clients at a time, not {}; "
+      "raise the limit (LimitNOFILE in the unit of systemd, else ulimit -Hn), or say --clients-max "
+      "{}",
+      descriptors, most, server.clients_max, most);
+  server.clients_max = most;
 }
 
 sigset_t ending_signals() {
@@ -414,16 +426,17 @@ Result<int> serve(const ServeSettings& settings) {
 
 }  // namespace
 
-int run_serve(const ServeSettings& settings) {
+int run_serve(ServeSettings settings) {
   const sigset_t signals = awaited_signals();
   std::signal(SIGPIPE, SIG_IGN);
-  raise_descriptor_limit();
+  const std::uint64_t descriptors = raise_descriptor_limit();
   ::umask(storage::kPrivateUmask);
   mallopt(M_ARENA_MAX, kHeapsMax);
   // Before there is another thread. One that does not block them would be given a signal that comes
   // while this one is busy, and that would be the end of the process.
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   start_log(settings);
+  bound_clients(descriptors, settings.server);
   Result<int> served = serve(settings);
   while (served && served.value() == kStartAgain) {
     spdlog::warn("starting again, as a new incarnation without promises of a lease");
