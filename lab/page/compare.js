@@ -36,7 +36,7 @@ Object.assign(LeaseLab.App.prototype, {
     createLeaseLab().then((core) => {
       this.other = new LeaseLab.Session(core);
       this.otherPainter = new LeaseLab.Painter(this.find("other-canvas"));
-      this.show();
+      if (this.session.history) this.show();  // else its own core is still being made
     });
   },
 
