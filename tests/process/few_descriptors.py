@@ -55,7 +55,8 @@ def run(options):
             check(node.running, "idle connections ended the node")
             for one in idle:
                 one.close()
-        print(f"{CONNECTIONS} connections against {LIMIT} descriptors: {most} clients, {VALUES} MiB written beside them")
+        print(f"{CONNECTIONS} connections against {LIMIT} descriptors: {most} clients, "
+              f"{VALUES} MiB written beside them")
 
 
 if __name__ == "__main__":
