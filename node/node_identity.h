@@ -35,7 +35,7 @@ Result<std::string> own_address(const NodeOptions& options,
 /// and `options.join` names the nodes to ask. Errors: invalid_argument (what options lack, or what
 /// contradicts), and those of reading the directory: corrupted, unsupported_format, io.
 Result<std::optional<std::uint64_t>> known_cluster_id(const NodeOptions& options,
-                                                      const storage::Disk* disk);
+                                                      const storage::Disk* disk = nullptr);
 
 /// Asks each address of `options.join`, in order, until one answers; waits up to two seconds for
 /// each. Errors: unavailable (no node answers, or none that answers knows yet: ask again later),

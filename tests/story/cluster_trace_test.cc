@@ -120,7 +120,7 @@ std::size_t deliveries_of(const ClusterTrace& trace) {
   return count;
 }
 
-std::string refusal(const std::string& text) {
+std::string refusal_of(const std::string& text) {
   const auto trace = decode_cluster_trace("t", text);
   return trace ? "" : trace.error().message;
 }
@@ -152,7 +152,7 @@ TEST(ClusterTrace, WhatDoesNotHoldTogetherIsRefusedWithItsLine) {
   const std::string part =
       "{\"kind\":\"part\",\"server\":\"s\",\"node\":1,\"begin\":10,\"end\":20,"
       "\"ended\":\"whole\"}\n";
-  EXPECT_EQ(refusal(first + part + "{\"at\":10,\"kind\":\"crash\",\"node\":1}\n"), "");
+  EXPECT_EQ(refusal_of(first + part + "{\"at\":10,\"kind\":\"crash\",\"node\":1}\n"), "");
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "t is empty"},
       {part, "t:1: this is no file of leasehold trace"},
@@ -185,7 +185,7 @@ TEST(ClusterTrace, WhatDoesNotHoldTogetherIsRefusedWithItsLine) {
        "answered after it was asked"},
       {first + part + "{\"kind\":\"probe\",\"asked\":4,\"shown\":9,\"answered\":5}\n",
        "within the time of its part"}};
-  for (const auto& [text, says] : cases) EXPECT_THAT(refusal(text), HasSubstr(says)) << text;
+  for (const auto& [text, says] : cases) EXPECT_THAT(refusal_of(text), HasSubstr(says)) << text;
 }
 
 TEST(ClusterTrace, NoDamagedFileIsMoreThanRefused) {
