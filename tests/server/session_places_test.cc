@@ -42,7 +42,7 @@ class SessionPlaces : public SessionTest {
   GroupPlace place_{false, {raft::NodeId(2), raft::NodeId(3)}};
   ServedGroups both_{
       {ServedGroup{node_, node_.store(), node_.health()},
-       ServedGroup{second_, second_.store(), second_.health(), nullptr, {}, &place_}}};
+       ServedGroup{second_, second_.store(), second_.health(), nullptr, {}, {}, &place_}}};
   EventHubs both_hubs_{both_};
 };
 
