@@ -285,6 +285,11 @@ Result<std::shared_ptr<const replica::Snapshot>> snapshot_of_stream(raft::Index 
     const Result<std::size_t> got = stream(part.data(), part.size());
     if (!got.ok()) return got.error();
     if (got.value() == 0) break;
+    if (got.value() > part.size()) {
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("the stream of a snapshot gave {} bytes, and {} were asked for",
+                               got.value(), part.size())};
+    }
     if (!storage::write_all(file.get(), {part.data(), got.value()})) {
       return io_error("write a snapshot into", folder, errno);
     }

@@ -86,7 +86,7 @@ class Group:
 
 
 def write_all(group, name):
-    """Each key at one of the nodes after the other, whoever leads."""
+    """Each key is asked of one node after the other until one has written it: the leader may change."""
     for number in range(WRITES):
         wait_for(f"a write of {name}{number}", 20,
                  lambda: any(group.ask(node, "SET", f"{name}{number}", number) == "OK" for node in group.nodes))

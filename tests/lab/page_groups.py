@@ -49,7 +49,8 @@ def two_groups(page, check):
     does("k")
     node = (second + 1) // 2
     check("down" in lane(2 * node - 1) and "down" in lane(2 * node), page.words("#gutter"))
-    check(page.get("lab.session.history.told.filter((one) => one.text === 'dies').length") == 1, "it is told twice")
+    dies = page.get("lab.session.history.told.filter((one) => one.text === 'dies').length")
+    check(dies == 1, f"the events say {dies} times that the node dies")
     page.browser.evaluate("leaseLab.moveTo(6000); leaseLab.saveAddress()")
     check(page.get(LEADER % 1) not in (0, second), "nobody follows in the second group")
     saved = re.sub(r"&t=\d+$", "", page.get("location.hash.slice(1)"))

@@ -197,6 +197,9 @@ TEST_F(FileSnapshotTest, AStreamThatFailsIsNoSnapshot) {
   };
   EXPECT_EQ(snapshot_of_stream(kLast, failed, folder_.path("")).error().message,
             "the source is damaged");
+  const auto too_many = [](char*, std::size_t bytes) -> Result<std::size_t> { return bytes + 1; };
+  EXPECT_EQ(snapshot_of_stream(kLast, too_many, folder_.path("")).error().code,
+            ErrorCode::invalid_argument);
   const auto empty = [](char*, std::size_t) -> Result<std::size_t> { return std::size_t{0}; };
   EXPECT_EQ(snapshot_of_stream(kLast, empty, folder_.path("")).error().code,
             ErrorCode::invalid_argument);

@@ -1,8 +1,8 @@
 """The faults that images.py has to find, each planted alone in a copy of the files that it reads."""
 
-import pathlib
 import shutil
-import tempfile
+
+import planted
 
 FILES = ("Dockerfile", ".dockerignore", "compose.yaml", "CMakeLists.txt", "CMakePresets.json", "LICENSE", "Makefile",
          "packages.txt")
@@ -74,20 +74,4 @@ def copy_of(tree, folder):
 
 def judge(tree, findings):
     """What images.py gets wrong: a clean copy that is refused, a fault that is not found."""
-    wrong = []
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        copy_of(tree, folder)
-        wrong += [f"without a fault: {finding}" for finding in findings(folder, None)]
-        for file, old, new, part in FAULTS:
-            text = (folder / file).read_text(encoding="utf-8")
-            if old not in text:
-                wrong.append(f"{file} has no `{old}` to plant a fault in")
-                continue
-            (folder / file).write_text(text.replace(old, new), encoding="utf-8")
-            found = list(findings(folder, None))
-            if not any(part in finding for finding in found):
-                wrong.append(f"{file}, `{new}`: expected `{part}`, found {found}")
-            (folder / file).write_text(text, encoding="utf-8")
-    print(f"{len(FAULTS)} faults planted")
-    return wrong
+    return planted.judge(FAULTS, lambda folder: copy_of(tree, folder), findings)

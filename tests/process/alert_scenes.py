@@ -98,7 +98,7 @@ def threads_stand_still(stage):
 
 @contextlib.contextmanager
 def elections(stage):
-    """Whoever leads stands still until another one leads."""
+    """The leader stands still until another node leads; then that one, and so on."""
     def stop_the_leader():
         leader = stage.cluster.wait_leader()
         leader.pause()
@@ -252,7 +252,7 @@ class Scene:
         self.cause, self.beside, self.stage = cause, {f"Leasehold{name}" for name in beside}, stage
 
 
-# These look back for so long that no test waits for their end.
+# Their rules look back for long: no scene waits until they end.
 LASTING = {"LeaseholdElections", "LeaseholdProtocolViolations"}
 # In this order. What is killed or started again is down for a moment; one that is alone campaigns again and again.
 SCENES = {

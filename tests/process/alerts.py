@@ -78,7 +78,8 @@ class Stage:
         return self.cluster.nodes[-1]
 
     def at_rest(self, seconds):
-        """All are up, and nothing fires for so long but what an earlier scene has left."""
+        """Waits until all nodes are up and no alert fires; then none may fire for `seconds`. An alert that an
+        earlier scene has left does not count."""
         self.cluster.wait_leader()
         wait_for("all to be up and nothing to fire", REST_SECONDS,
                  lambda: self.prometheus.all_up() and self.ends(self.prometheus.alerts()), pause=0.2)
