@@ -97,6 +97,10 @@ class Ring {
     if (size_ == 0) rest();
   }
   void clear() { truncate(0); }
+  /// Gives back its memory, if it is empty.
+  void give_back() {
+    if (empty()) *this = Ring();
+  }
 
  private:
   /// More than this is given back when the queue is empty.

@@ -8,6 +8,17 @@
 
 namespace leasehold::node {
 
+ReplicaOptions NodeShell::of_replica(const NodeOptions& options) {
+  return {kGroup,
+          options.id,
+          options.data_dir,
+          options.timing,
+          options.preferred_leaders,
+          options.preference_settle,
+          options.witness,
+          options.limits};
+}
+
 Result<void> NodeShell::set_peer_security(const net::PeerSecurity& security) {
   if (auto may = loop_.transport().may_protect_by(security); !may.ok()) return may;
   auto guard = net::PeerGuard::load(security);

@@ -21,7 +21,7 @@ constexpr lease::Duration kFormationRepeatMax = std::chrono::seconds(5);
 bool GroupShell::addressed(const wire::PeerMessage& message, raft::Peer& from) const {
   if (failure_) return false;
   if (ground_.places == nullptr) return message.from == raft::kNobody;
-  if (message.to != options_.id || message.from == raft::kNobody) return false;
+  if (message.to != replica_ || message.from == raft::kNobody) return false;
   const raft::Uuid known = ground_.places->directory_of(message.from);
   if (known != raft::Uuid{} && known != from.uuid) return false;  // another host claims the number
   from.id = message.from;
@@ -37,14 +37,21 @@ void GroupShell::take(replica::Event event) {
                             ? std::get_if<wire::FormationConfirm>(&received->message.payload)
                             : nullptr;
   if (confirm != nullptr) {
-    if (!formation_ || !formation_->judge(received->from.id, received->from.uuid).ok()) return;
-    const Result<void> taken = formation_->received(received->from.id, *confirm);
-    if (!taken.ok()) fail(taken.error());
-    act_on_formation();
+    take_confirm(received->from, *confirm);
   } else if (driver_ ||
              (received == nullptr && !take_unformed(event))) {  // else as if it were lost
     batch_.push_back(std::move(event));
   }
+}
+
+/// Also of a member that has not heard that the group has formed.
+void GroupShell::take_confirm(const raft::Peer& from, const wire::FormationConfirm& confirm) {
+  if (ground_.log == nullptr) return;
+  if (!formation_) make_formation();
+  if (!formation_ || !formation_->judge(from.id, from.uuid).ok()) return;
+  const Result<void> taken = formation_->received(from.id, confirm);
+  if (!taken.ok()) fail(taken.error());
+  act_on_formation();
 }
 
 /// What the log says before there is a driver.
@@ -94,16 +101,18 @@ void GroupShell::turn(lease::Now now) {
     before_formation(now);
   }
   if (!stopped_ && !loop_.stopping()) look_at_leadership(now);
-  if (ground_.places != nullptr) rest();
+  rest();
 }
 
-/// A group without a timer may have nothing to do for as long as it likes. Thousands of them would
-/// each keep what their busiest turn took.
 void GroupShell::rest() {
-  if (!driver_ || !batch_.empty() || due() != raft::PromiseInstant::never()) return;
+  if (ground_.places == nullptr || !driver_ || !batch_.empty() ||
+      due() != raft::PromiseInstant::never())
+    return;
   driver_->give_back();
   batch_.shrink_to_fit();
-  if (to_do_.empty()) to_do_.shrink_to_fit();
+  if (!to_do_.empty()) return;
+  to_do_.shrink_to_fit();
+  formation_.reset();  // what it knows is in the log
 }
 
 void GroupShell::run_driver(lease::Now now) {
@@ -111,7 +120,7 @@ void GroupShell::run_driver(lease::Now now) {
   changes_.look(driver_->core(), now.holder, !stopped_ && !driver_->failure());
   members_->look(driver_->core(), now);
   if (ground_.places != nullptr) learn_places();
-  notices_.look(*driver_, options_.data_dir, observer_);
+  notices_.look(*driver_, data_dir_, observer_);
   for (auto& completion : driver_->take_completions()) completion();
   if (!failure_ && driver_->failure()) {
     failure_ = driver_->failure();
@@ -165,7 +174,7 @@ raft::PromiseInstant GroupShell::due() const {
 }
 
 bool GroupShell::connected(raft::NodeId id) const {
-  return id == options_.id || ground_.links->connected(id);
+  return id == replica_ || ground_.links->connected(id);
 }
 
 // ---- The group forms ----

@@ -51,18 +51,35 @@ struct GroupGround {
   std::function<void()> on_failed = [] {};
 };
 
+/// See GroupOptions, and NodeOptions.
+struct ReplicaOptions {
+  raft::GroupId group;
+  raft::NodeId id;       ///< the replica's number in the group
+  std::string data_dir;  ///< has its snapshots
+  lease::Timing timing;
+  std::vector<raft::NodeId> preferred_leaders;
+  lease::Duration preference_settle{0};
+  bool witness = false;
+  replica::Limits limits;
+};
+
+/// There may be ten thousand in a process, most of them at rest: what only a moment needs is made
+/// for it, and given back.
 class GroupShell final : public Group, private storage::StorageSink {
  public:
-  /// `options.id` is the replica's number in the group, and `options.data_dir` has its snapshots.
-  GroupShell(raft::GroupId group, NodeOptions options, Loop& loop, replica::Observer& observer)
-      : group_(group),
-        options_(std::move(options)),
+  GroupShell(ReplicaOptions options, Loop& loop, replica::Observer& observer)
+      : group_(options.group),
+        replica_(options.id),
+        data_dir_(std::move(options.data_dir)),
+        timing_(options.timing),
+        witness_(options.witness),
+        limits_(std::make_unique<replica::Limits>(options.limits)),
         loop_(loop),
         observer_(observer),
         changes_(observer),
-        drain_(options_.timing.election_timeout),
-        preference_(options_.id, options_.preferred_leaders, options_.preference_settle),
-        unformed_(options_.limits.proposals_max) {}
+        drain_(timing_.election_timeout),
+        preference_(replica_, std::move(options.preferred_leaders), options.preference_settle),
+        unformed_(limits_->proposals_max) {}
 
   void propose(Bytes command, CallOptions options, replica::ProposeCompletion done) override {
     post(replica::Propose{std::move(command), deadline(options), std::move(done), options.group,
@@ -114,6 +131,7 @@ class GroupShell final : public Group, private storage::StorageSink {
   }
   const std::optional<Error>& failure() const { return failure_; }
   Members& members() { return *members_; }
+  /// Null at a replica that joins, or joined, and as a rule once the group has formed.
   Formation* formation() { return formation_.get(); }
 
   /// Whether the message is for this replica; `from`, the node that it came from, becomes the
@@ -124,6 +142,9 @@ class GroupShell final : public Group, private storage::StorageSink {
   /// The process of a node, or of a host.
   void ended(const raft::Peer& node);
   void turn(lease::Now now);
+  /// Of a host's group that has no timer, and may have nothing to do for as long as it likes: gives
+  /// back what its busiest turn took. At the end of a turn, and when due() has become never().
+  void rest();
   /// When a turn is due even if nothing comes.
   raft::PromiseInstant due() const;
   bool awaits_applied() const { return driver_ && (drain_.begun() || driver_->awaits_applied()); }
@@ -159,10 +180,11 @@ class GroupShell final : public Group, private storage::StorageSink {
   void space(bool full) override { post(replica::StorageSpace{full}); }
   void failed(Error error) override { post(replica::StorageFailed{std::move(error)}); }
 
+  void make_formation();
+  void take_confirm(const raft::Peer& from, const wire::FormationConfirm& confirm);
   bool take_unformed(replica::Event& event);
   void laid();
   void run_driver(lease::Now now);
-  void rest();
   void learn_places();
   void before_formation(lease::Now now);
   void look_at_leadership(lease::Now now);
@@ -176,7 +198,11 @@ class GroupShell final : public Group, private storage::StorageSink {
   NodeStatus make_status() const;
 
   const raft::GroupId group_;
-  const NodeOptions options_;
+  const raft::NodeId replica_;
+  const std::string data_dir_;
+  const lease::Timing timing_;
+  const bool witness_;
+  std::unique_ptr<const replica::Limits> limits_;  ///< null once the driver has them
   /// Replaces the caller's state machine, at a witness.
   WitnessMachine witness_machine_;
   Loop& loop_;
@@ -186,7 +212,7 @@ class GroupShell final : public Group, private storage::StorageSink {
   replica::LeaseView view_;
   replica::Callers callers_;
 
-  /// Null at a replica that joins, or joined.
+  /// See formation().
   std::unique_ptr<Formation> formation_;
   /// Of formation_, in order. Those behind a set that is confirmed, or the group that is formed,
   /// wait until that is durable.

@@ -57,7 +57,7 @@ void GroupShell::change_settings(const raft::SettingsEdit& edit, CallOptions opt
 std::optional<raft::NodeId> GroupShell::member_without_settings() const {
   if (!leads() || core()->membership().settings) return std::nullopt;
   for (const raft::Member& member : core()->membership().members) {
-    if (member.id == options_.id) continue;
+    if (member.id == replica_) continue;
     const auto spoken = ground_.links->wire_version(member.id);
     if (!spoken || *spoken < wire::kSettingsVersion) return member.id;
   }
@@ -108,9 +108,9 @@ void GroupShell::on_failure(std::function<void(Error)> failed) {
 
 NodeStatus GroupShell::make_status() const {
   NodeStatus status;
-  status.id = options_.id;
+  status.id = replica_;
   status.cluster_id = ground_.cluster_id;
-  status.witness = options_.witness;
+  status.witness = witness_;
   status.formed = !formation_ || formation_->formed();
   if (formation_) status.missing = formation_->missing();
   if (failure_) status.problem = failure_->message;

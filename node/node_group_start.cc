@@ -31,26 +31,31 @@ Result<void> check_reachable(const std::string& data_dir, const raft::InitialSta
 
 Result<void> GroupShell::prepare(GroupGround ground) {
   ground_ = std::move(ground);
-  if (options_.witness) ground_.machine = &witness_machine_;
+  if (witness_) ground_.machine = &witness_machine_;
   const storage::GroupLog& log = *ground_.log;
-  if (!log.joined()) {
-    raft::GroupSettings proposed;
-    proposed.timing = options_.timing;
-    formation_ = std::make_unique<Formation>(
-        options_.id, ground_.self.uuid, InitialSet{ground_.members, proposed},
-        InitialSet{log.confirmed_set(), log.confirmed_settings()}, log.formed(),
-        ground_.places != nullptr ? Formation::Manner::asks : Formation::Manner::tells);
-  }
+  if (!log.formed()) make_formation();
   members_ = std::make_unique<Members>(
-      Members::Self{options_.id, ground_.self.uuid, ground_.address, options_.witness},
-      *ground_.links,
+      Members::Self{replica_, ground_.self.uuid, ground_.address, witness_}, *ground_.links,
       [this](replica::Event event) {
         batch_.push_back(std::move(event));
         loop_.schedule(*this);
       },
       [this](const std::string& text) { observer_.on_notice(text); });
   if (log.formed()) return prepare_driver();
-  return check_new_log(options_.data_dir, ground_.restored, ground_.machine->durable_index());
+  return check_new_log(data_dir_, ground_.restored, ground_.machine->durable_index());
+}
+
+/// Unless the replica joins, or joined.
+void GroupShell::make_formation() {
+  const storage::GroupLog& log = *ground_.log;
+  if (log.joined()) return;
+  raft::GroupSettings proposed;
+  proposed.timing = timing_;
+  formation_ = std::make_unique<Formation>(
+      replica_, ground_.self.uuid,
+      InitialSet{log.formed() ? log.confirmed_set() : ground_.members, proposed},
+      InitialSet{log.confirmed_set(), log.confirmed_settings()}, log.formed(),
+      ground_.places != nullptr ? Formation::Manner::asks : Formation::Manner::tells);
 }
 
 void GroupShell::begin() {
@@ -64,23 +69,21 @@ Result<void> GroupShell::prepare_driver() {
     ground_.initial = std::make_unique<raft::InitialState>(ground_.log->take_initial_state());
   }
   raft::InitialState& initial = *ground_.initial;
-  if (options_.witness) {
+  if (witness_) {
     witness_machine_.begin_at(initial.base.index);
   } else if (ground_.machine->durable_index() < initial.base.index) {
-    const auto done =
-        GroupSnapshots::install_at_start(options_.data_dir, initial.base, *ground_.machine);
+    const auto done = GroupSnapshots::install_at_start(data_dir_, initial.base, *ground_.machine);
     if (!done.ok()) return done;
   }
   initial.applied = ground_.machine->durable_index();
   if (initial.applied > initial.last_index) {
-    return Error{
-        ErrorCode::corrupted,
-        fmt::format("{}: the state machine has applied entry {}, but the log ends at {}: "
-                    "they do not belong together, or the log lost entries. Restore both "
-                    "from one backup, or remove this node from the group and add it again",
-                    options_.data_dir, initial.applied.value(), initial.last_index.value())};
+    return Error{ErrorCode::corrupted,
+                 fmt::format("{}: the state machine has applied entry {}, but the log ends at {}: "
+                             "they do not belong together, or the log lost entries. Restore both "
+                             "from one backup, or remove this node from the group and add it again",
+                             data_dir_, initial.applied.value(), initial.last_index.value())};
   }
-  return check_reachable(options_.data_dir, initial);
+  return check_reachable(data_dir_, initial);
 }
 
 void GroupShell::start_driver() {
@@ -94,13 +97,13 @@ void GroupShell::start_driver() {
     }
   }
   replica::DriverOptions options;
-  static_cast<replica::Limits&>(options) = options_.limits;
+  static_cast<replica::Limits&>(options) = *std::exchange(limits_, nullptr);
   options.core.group = id();
-  options.core.id = options_.id;
+  options.core.id = replica_;
   options.core.uuid = ground_.self.uuid;
   options.core.incarnation = ground_.self.incarnation;
-  options.core.timing = options_.timing;
-  options.core.witness = options_.witness;
+  options.core.timing = timing_;
+  options.core.witness = witness_;
   options.core.seed = random_word();
   options.core.commit_news_delay = kCommitNewsDelay;
   options.core.shared = ground_.shared;
@@ -111,6 +114,7 @@ void GroupShell::start_driver() {
                              callers_, observer_},
       loop_.now());
   driver_->tap(std::exchange(tap_, nullptr));
+  ground_.members = std::vector<raft::Member>();  // the log has them
   if (machine_full_) batch_.emplace_back(replica::MachineSpace{true});
   if (log_full_) batch_.emplace_back(replica::StorageSpace{true});
   members_->look(driver_->core(), loop_.now());
@@ -119,10 +123,10 @@ void GroupShell::start_driver() {
 
 void GroupShell::start_work() {
   snapshots_ = std::make_unique<GroupSnapshots>(
-      loop_.snapshots(), *ground_.machine, options_.data_dir, ground_.cluster_id,
+      loop_.snapshots(), *ground_.machine, data_dir_, ground_.cluster_id,
       ground_.machine->durable_index(), [this](replica::Event event) { post(std::move(event)); });
   applier_ = std::make_unique<GroupApplier>(
-      loop_.appliers(), *ground_.machine, view_, callers_, options_.id, ground_.self.incarnation,
+      loop_.appliers(), *ground_.machine, view_, callers_, replica_, ground_.self.incarnation,
       [this](const raft::SnapshotId& id) { return install(id); },
       [this](Result<replica::Applied> applied) {
         if (applied.ok()) {
@@ -135,11 +139,11 @@ void GroupShell::start_work() {
 
 /// Thread of the applier.
 Result<void> GroupShell::install(const raft::SnapshotId& id) {
-  if (options_.witness) {
+  if (witness_) {
     witness_machine_.begin_at(id.last.index);
     return {};
   }
-  const auto staged = GroupSnapshots::complete(options_.data_dir);
+  const auto staged = GroupSnapshots::complete(data_dir_);
   if (!staged.ok()) return staged.error();
   LEASEHOLD_ASSERT(staged.value()->id() == id);
   const Result<void> done = ground_.machine->install_snapshot(*staged.value());

@@ -115,8 +115,7 @@ class HostShell final : public Host, private replica::SupportStore {
 
  private:
   struct Seat {
-    Seat(HostShell& host, const GroupOptions& options, NodeOptions node,
-         replica::Observer& observer);
+    Seat(HostShell& host, const GroupOptions& options, replica::Observer& observer);
 
     replica::Places places;
     ReplicaLinks links;

@@ -93,15 +93,16 @@ Error other_replicas_log(const GroupOptions& options, raft::NodeId other) {
 
 }  // namespace
 
-HostShell::Seat::Seat(HostShell& host, const GroupOptions& options, NodeOptions node,
-                      replica::Observer& observer)
+HostShell::Seat::Seat(HostShell& host, const GroupOptions& options, replica::Observer& observer)
     : places([&host](const raft::Uuid& directory) { return host.host_of(directory); }),
       links(options.replica, host.loop_, places,
             [&host](const net::PeerAddress& at) { return host.directory_of(at); }),
       promises(host.loop_.process()->promises(), host.remembered_),
       replica(options.replica),
       initial(options.members),
-      shell(options.group, std::move(node), host.loop_, observer) {
+      shell({options.group, options.replica, host.folder_of(options.group), options.timing,
+             options.preferred_leaders, options.preference_settle, options.witness, options.limits},
+            host.loop_, observer) {
   for (const Placement& member : initial) places.assign(member.replica, member.host);
 }
 
@@ -150,15 +151,7 @@ Result<std::unique_ptr<HostShell::Seat>> HostShell::make_seat(const GroupOptions
         "needs a number above {}",
         options.group.value(), options.replica.value(), retired.value()));
   }
-  NodeOptions node;
-  node.id = options.replica;
-  node.data_dir = folder_of(options.group);
-  node.timing = options.timing;
-  node.preferred_leaders = options.preferred_leaders;
-  node.preference_settle = options.preference_settle;
-  node.witness = options.witness;
-  node.limits = options.limits;
-  auto seat = std::make_unique<Seat>(*this, options, std::move(node), observer);
+  auto seat = std::make_unique<Seat>(*this, options, observer);
   auto log = log_->open_group(options.group);
   if (!log.ok()) return log.error();
   seat->log = std::move(log).value();

@@ -269,7 +269,11 @@ void Loop::look_at_deadlines(lease::Now now) {
     // A follower whose promise rests on beats has more time, with each of them.
     seat.due = seat.group->due();
     if (seat.due > now.promise) {
-      if (seat.due != raft::PromiseInstant::never()) due_.insert({seat.due, seat.group->id()});
+      if (seat.due != raft::PromiseInstant::never()) {
+        due_.insert({seat.due, seat.group->id()});
+      } else {
+        seat.group->rest();
+      }
       continue;
     }
     seat.due = raft::PromiseInstant::never();

@@ -22,7 +22,7 @@ class NodeShell final : public Node {
   NodeShell(NodeOptions options, const lease::Clock& clock, replica::Observer& observer)
       : options_(std::move(options)),
         loop_({.deputy = options_.deputy, .io = options_.io_context}, clock, observer),
-        group_(kGroup, options_, loop_, observer) {}
+        group_(of_replica(options_), loop_, observer) {}
   ~NodeShell() override { stop(); }
 
   /// Everything of open() that can fail.
@@ -72,6 +72,7 @@ class NodeShell final : public Node {
   void stop() override;
 
  private:
+  static ReplicaOptions of_replica(const NodeOptions& options);
   net::TcpCallbacks policy();
   void rejected(const net::Rejection& rejection);
 

@@ -48,7 +48,7 @@ class Core::Impl {
   void chunk_stored(Now now, const StoredChunk& stored);
   bool snapshot_received(Now now, const SnapshotId& id, const Membership& membership);
   bool take_ready(Ready& ready);
-  void give_back() { pending_.give_back(); }
+  void give_back();
   void rest_on(SharedPromises& shared) { options_.shared = &shared; }
   PromiseInstant next_deadline() const;
   const CoreOptions& options() const { return options_; }

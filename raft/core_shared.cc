@@ -273,6 +273,15 @@ LeaseClassId Core::Impl::join_class(const Leader& leader) const {
   return options_.shared->join(basis, now_.holder);
 }
 
+void Core::Impl::give_back() {
+  pending_.give_back();
+  unanswered_.give_back();
+  if (Leader* leader = as_leader()) {
+    for (auto& [id, progress] : leader->progress) progress.inflights.give_back();
+    leader->reads.give_back();
+  }
+}
+
 LeaseClassId Core::Impl::lease_class() const {
   return as_leader() != nullptr ? as_leader()->lease_class : kNoClass;
 }

@@ -1,6 +1,7 @@
 // The effects of one turn of the core, in the order in which the driver has to carry them out.
 #pragma once
 
+#include <leasehold/base/boxed.h>
 #include <leasehold/raft/entry.h>
 #include <leasehold/raft/event.h>
 #include <leasehold/raft/lease_classes.h>
@@ -58,13 +59,13 @@ struct PersistBatch {
   std::optional<HardState> hard_state;
   /// A snapshot replaces the whole log, which then begins (and ends) at this base. Done before
   /// everything below. Never together with `cut`.
-  std::optional<LogBase> reset;
+  Boxed<LogBase> reset;
   /// Removes this index and all above it, before `entries` are appended.
   std::optional<Index> truncate_from;
   std::vector<Entry> entries;
   /// Removes everything up to this base from the front, after `entries` were appended. The disk
   /// space may become free later than the batch is durable, but the entries are gone with it.
-  std::optional<LogBase> cut;
+  Boxed<LogBase> cut;
 
   bool empty() const { return !hard_state && !reset && !truncate_from && entries.empty() && !cut; }
 };

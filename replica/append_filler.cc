@@ -12,7 +12,7 @@ void AppendFiller::fill(lease::Now now, const raft::AppendIntent& intent) {
   const raft::Index first = intent.prev.index.next();
   if (cache_.contains(first)) {
     std::vector<raft::Entry> entries;
-    cache_.copy(first, intent.last, context_.options.append_bytes_max, entries);
+    cache_.copy(first, intent.last, context_.limits.append_bytes_max, entries);
     send(now, intent, std::move(entries));
     return;
   }
@@ -28,7 +28,7 @@ void AppendFiller::read(Pending& pending) {
   if (!cache_.empty()) last = std::min(last, cache_.first().prev());
   // One message's worth: the next intent asks for the rest.
   context_.ports.storage.read(
-      {pending.token, pending.first, last, context_.options.append_bytes_max});
+      {pending.token, pending.first, last, context_.limits.append_bytes_max});
 }
 
 bool AppendFiller::entries_read(lease::Now now, EntriesRead& event, std::optional<Error>& failure) {

@@ -12,19 +12,19 @@ void ApplyQueue::raise_target(raft::Index target) {
 }
 
 void ApplyQueue::pump() {
-  const DriverOptions& options = context_.options;
+  const Limits& limits = context_.limits;
   if (handed_ < context_.core.log().base().index) return;  // the snapshot comes first
-  while (handed_ < target_ && under_way_ < options.applies_max && token_ == 0) {
+  while (handed_ < target_ && under_way_ < limits.applies_max && token_ == 0) {
     const raft::Index first = handed_.next();
     if (!cache_.contains(first)) {
       raft::Index last = target_;
       if (!cache_.empty()) last = std::min(last, cache_.first().prev());
       token_ = ++context_.last_read_token;
-      context_.ports.storage.read({token_, first, last, options.apply_bytes_max});
+      context_.ports.storage.read({token_, first, last, limits.apply_bytes_max});
       return;
     }
     std::vector<raft::Entry> entries;
-    cache_.copy(first, target_, options.apply_bytes_max, entries);
+    cache_.copy(first, target_, limits.apply_bytes_max, entries);
     pass_on(std::move(entries));
   }
 }
@@ -37,7 +37,7 @@ void ApplyQueue::pass_on(std::vector<raft::Entry> entries) {
 
 void ApplyQueue::install(const raft::SnapshotId& id) {
   LEASEHOLD_ASSERT(id.last.index > handed_);
-  LEASEHOLD_ASSERT(installing_.empty() || context_.options.core.witness);
+  LEASEHOLD_ASSERT(installing_.empty() || context_.core.options().witness);
   handed_ = id.last.index;
   raise_target(handed_);
   token_ = 0;  // the snapshot has what it reads

@@ -27,7 +27,7 @@ void Driver::Impl::feed(lease::Now now, Event& event) {
   }
   const bool asks = std::holds_alternative<Propose>(event) || std::holds_alternative<Read>(event) ||
                     std::holds_alternative<WaitApplied>(event);
-  if (asks && context_.options.core.witness) {
+  if (asks && context_.core.options().witness) {
     // A witness has no state to answer from, whichever node leads.
     context_.completions.add(
         [late = std::move(event), to = full_member()]() mutable { refuse(late, false, to); });
@@ -43,7 +43,7 @@ void Driver::Impl::feed(lease::Now now, Event& event) {
 }
 
 void Driver::Impl::on(lease::Now now, PeerMessageReceived& event) {
-  if (event.message.group != context_.options.core.group) return;
+  if (event.message.group != context_.core.options().group) return;
   if (context_.tap != nullptr) context_.tap->received(event.from, event.message.payload);
   sender_.heard(event.from.id);
   std::visit(
@@ -172,7 +172,7 @@ std::vector<raft::Release> Driver::take_releases() {
 }
 
 raft::GroupId Driver::group() const {
-  return impl_->context().options.core.group;
+  return impl_->context().core.options().group;
 }
 
 std::vector<std::function<void()>> Driver::take_completions() {

@@ -100,13 +100,13 @@ class Completions {
 struct DriverContext {
   DriverContext(const DriverOptions& driver_options, raft::InitialState initial,
                 const Driver::Ports& driver_ports, lease::Now now)
-      : options(driver_options),
+      : limits(driver_options),
         core(driver_options.core, std::move(initial), now),
         ports(driver_ports) {}
 
   void send(raft::NodeId to, wire::Payload payload) {
     if (tap != nullptr) tap->sent(to, payload);
-    ports.transport.send(to, wire::PeerMessage{options.core.group, std::move(payload)});
+    ports.transport.send(to, wire::PeerMessage{core.options().group, std::move(payload)});
   }
   bool leads() const { return core.role() == raft::Role::leader; }
   /// Whether it gets every entry that is appended from now on: a member, and not on its way out.
@@ -116,7 +116,7 @@ struct DriverContext {
            !std::binary_search(newest.leaving.begin(), newest.leaving.end(), id);
   }
 
-  DriverOptions options;
+  const Limits limits;
   /// Null, as a rule: nobody records.
   std::shared_ptr<Tap> tap;
   raft::Core core;

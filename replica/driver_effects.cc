@@ -56,8 +56,9 @@ bool Driver::Impl::watch_machine(lease::Now now) {
 }
 
 void Driver::Impl::drain(lease::Now now) {
+  if (!ready_) ready_ = std::make_unique<raft::Ready>();
   do {
-    while (!stopped_ && context_.core.take_ready(ready_)) {
+    while (!stopped_ && context_.core.take_ready(*ready_)) {
       act(now);
       proposals_.flush(now);
     }
@@ -127,7 +128,7 @@ void Driver::Impl::act(lease::Now now) {
   note_drift();
   if (context_.tap != nullptr) context_.tap->turned(context_.core);
   Hands hands{*this, now};
-  raft::carry_out(ready_, hands);
+  raft::carry_out(*ready_, hands);
   note_leadership(now);
   group_calls_.look();
 }

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -85,8 +86,11 @@ class Driver::Impl {
   std::vector<raft::Release> take_releases() { return std::exchange(releases_, {}); }
   void give_back() {
     context_.core.give_back();
-    ready_.give_back();
+    ready_.reset();
+    const raft::Index last = context_.core.log().last_index();
+    if (context_.core.durable_index() == last && apply_.handed() == last) cache_.give_back();
     if (held_.empty()) held_.shrink_to_fit();
+    if (releases_.empty()) releases_.shrink_to_fit();
   }
   const LogKeeper& keeper() const { return keeper_; }
   std::vector<SnapshotTransfer> transfers() const {
@@ -153,7 +157,7 @@ class Driver::Impl {
 
   /// The larger of what this machine's clock is worth and what the group allows.
   void note_drift() const {
-    const std::int64_t own = context_.options.core.timing.max_clock_drift_ppm;
+    const std::int64_t own = context_.core.options().timing.max_clock_drift_ppm;
     const std::int64_t agreed = context_.core.timing().max_clock_drift_ppm;
     context_.ports.view.fresh_since().set_drift_ppm(std::max(own, agreed));
   }
@@ -187,7 +191,8 @@ class Driver::Impl {
   Reads reads_;
   GroupCalls group_calls_;
 
-  raft::Ready ready_;
+  /// Null while the group rests: made by the first turn that needs it.
+  std::unique_ptr<raft::Ready> ready_;
   std::vector<raft::Release> releases_;
   ProgressWatch machine_watch_;
   bool machine_stalled_ = false;  ///< as the core knows it

@@ -37,6 +37,11 @@ class EntryCache {
     entries_.clear();
     bytes_ = 0;
   }
+  /// Gives back its memory. Everything is durable.
+  void give_back() {
+    clear();
+    entries_.give_back();
+  }
   /// Removes the oldest entries until the limit is met. An entry above `durable` stays in spite of
   /// the limit, because no other copy of it is sure to exist. An entry above `handed` (not yet
   /// given to the applier) stays up to twice the limit; above that the applier reads it back from

@@ -145,7 +145,7 @@ void GroupCalls::look() {
   for (auto call = transfers_.begin(); call != transfers_.end();) {
     const auto next = std::next(call);
     if (call->second.left && core.leader() != raft::kNobody) {
-      const bool elected_again = core.leader() == context_.options.core.id;
+      const bool elected_again = core.leader() == context_.core.options().id;
       finish(call, elected_again ? GroupCallStatus::failed : GroupCallStatus::done);
     }
     call = next;

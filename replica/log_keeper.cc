@@ -18,10 +18,10 @@ constexpr lease::Duration kAskPause = std::chrono::seconds(1);
 LogKeeper::LogKeeper(DriverContext& context, lease::Now now, std::uint64_t bytes,
                      raft::Index durable)
     : context_(context), machine_durable_(durable) {
-  const DriverOptions& options = context.options;
+  const Limits& limits = context.limits;
   const raft::Log& log = context.core.log();
   const raft::Index base = log.base().index;
-  mark_bytes_ = std::max<std::uint64_t>(1, (options.log_tail_bytes + options.log_cut_bytes) / 256);
+  mark_bytes_ = std::max<std::uint64_t>(1, (limits.log_tail_bytes + limits.log_cut_bytes) / 256);
   marks_.push_back({base, 0, now.promise});
   tail_ = {log.last_index(), bytes + kEntryBytes * (log.last_index() - base), now.promise};
 }
@@ -29,7 +29,7 @@ LogKeeper::LogKeeper(DriverContext& context, lease::Now now, std::uint64_t bytes
 void LogKeeper::appended(lease::Now now, const std::vector<raft::Entry>& entries) {
   for (const raft::Entry& entry : entries) {
     tail_ = {entry.id.index, tail_.bytes + entry.payload.size() + kEntryBytes, now.promise};
-    const lease::Duration apart = context_.options.log_age_max / 16;
+    const lease::Duration apart = context_.limits.log_age_max / 16;
     const Mark& newest = marks_.back();
     if (tail_.bytes - newest.bytes >= mark_bytes_ ||
         (apart.count() > 0 && now.promise - newest.at >= apart)) {
@@ -86,7 +86,7 @@ raft::Index LogKeeper::index_at(std::uint64_t bytes) const {
 }
 
 raft::Index LogKeeper::old_up_to(lease::Now now) const {
-  const lease::Duration age = context_.options.log_age_max;
+  const lease::Duration age = context_.limits.log_age_max;
   raft::Index old = marks_.front().index;
   if (age.count() == 0) return old;
   const raft::PromiseInstant limit = now.promise - age;
@@ -101,7 +101,7 @@ raft::Index LogKeeper::old_up_to(lease::Now now) const {
 /// Never cuts an entry that is not applied, or that a peer needs after the snapshot that it gets.
 raft::Index LogKeeper::allowed(raft::Index want, std::optional<raft::Index> holds) const {
   want = std::min({want, context_.applied, context_.core.cut_limit()});
-  if (holds && tail_.bytes - bytes_up_to(*holds) <= context_.options.log_held_bytes_max) {
+  if (holds && tail_.bytes - bytes_up_to(*holds) <= context_.limits.log_held_bytes_max) {
     want = std::min(want, *holds);
   }
   return want;
@@ -109,10 +109,10 @@ raft::Index LogKeeper::allowed(raft::Index want, std::optional<raft::Index> hold
 
 std::optional<raft::Index> LogKeeper::wanted(lease::Now now,
                                              std::optional<raft::Index> holds) const {
-  const DriverOptions& options = context_.options;
+  const Limits& limits = context_.limits;
   raft::Index want = old_up_to(now);
-  if (bytes() >= options.log_tail_bytes + options.log_cut_bytes) {
-    want = std::max(want, index_at(tail_.bytes - options.log_tail_bytes));
+  if (bytes() >= limits.log_tail_bytes + limits.log_cut_bytes) {
+    want = std::max(want, index_at(tail_.bytes - limits.log_tail_bytes));
   }
   want = allowed(want, holds);
   if (want <= marks_.front().index) return std::nullopt;
@@ -141,7 +141,7 @@ void LogKeeper::demanded(CutLog& event) {
     context_.completions.add(
         event.done, Error{ErrorCode::unsupported,
                           "the log is never cut: the state machine does not make itself durable"});
-  } else if (demands_.size() >= context_.options.cuts_waiting_max) {
+  } else if (demands_.size() >= context_.limits.cuts_waiting_max) {
     context_.completions.add(event.done,
                              Error{ErrorCode::overloaded, "too many callers wait for a snapshot"});
   } else {
@@ -155,7 +155,7 @@ bool LogKeeper::meet_demands(lease::Now now, std::optional<raft::Index> holds) {
   done.durable = machine_durable_;
   done.first_before = marks_.front().index.next();
   done.bytes_before = bytes();
-  const std::uint64_t tail = std::min(bytes(), context_.options.log_tail_bytes);
+  const std::uint64_t tail = std::min(bytes(), context_.limits.log_tail_bytes);
   const raft::Index want = std::max(old_up_to(now), index_at(tail_.bytes - tail));
   const raft::Index to =
       std::min({allowed(want, holds), machine_durable_, context_.core.durable_index()});
@@ -194,7 +194,7 @@ bool LogKeeper::turn(lease::Now now, std::optional<raft::Index> holds) {
   const raft::Index base = marks_.front().index;
   const raft::Index to = std::min({*want, machine_durable_, context_.core.durable_index()});
   const std::uint64_t freed = bytes_up_to(to) - marks_.front().bytes;
-  if (to > base && (to == *want || freed >= context_.options.log_cut_bytes / 2)) {
+  if (to > base && (to == *want || freed >= context_.limits.log_cut_bytes / 2)) {
     cut(now, to);
     return true;
   }

@@ -43,7 +43,7 @@ Result<std::vector<CommittedCommand>> commands_of(const std::vector<raft::Entry>
 void LogReads::read(lease::Now now, ReadLog& event) {
   LogReadFrom& from = event.from;
   from.index = std::max(from.index, raft::Index(1));
-  const bool full = waiting_.size() >= context_.options.log_reads_max;
+  const bool full = waiting_.size() >= context_.limits.log_reads_max;
   if (full || !take_place(now, from)) {
     context_.completions.add(event.done,
                              Error{ErrorCode::overloaded, "too many readers of the log"});
@@ -62,11 +62,11 @@ void LogReads::read(lease::Now now, ReadLog& event) {
 bool LogReads::take_place(lease::Now now, const LogReadFrom& from) {
   if (from.leaves) places_.erase(from.reader);
   if (from.reader == 0 || from.leaves) return true;
-  if (places_.count(from.reader) == 0 && places_.size() >= context_.options.log_reads_max) {
+  if (places_.count(from.reader) == 0 && places_.size() >= context_.limits.log_reads_max) {
     std::erase_if(places_, [now](const auto& place) { return place.second.until <= now.promise; });
-    if (places_.size() >= context_.options.log_reads_max) return false;
+    if (places_.size() >= context_.limits.log_reads_max) return false;
   }
-  places_[from.reader] = {from.index, now.promise + context_.options.log_reader_patience};
+  places_[from.reader] = {from.index, now.promise + context_.limits.log_reader_patience};
   return true;
 }
 
@@ -91,7 +91,7 @@ bool LogReads::answer(lease::Now now, Waiting& call) {
   const raft::Index last = readable(core);
   if (first > last) return false;
   const std::size_t bytes =
-      std::clamp<std::size_t>(call.from.bytes_max, 1, context_.options.append_bytes_max);
+      std::clamp<std::size_t>(call.from.bytes_max, 1, context_.limits.append_bytes_max);
   if (!cache_.contains(first)) {
     call.token = ++context_.last_read_token;
     const raft::Index on_disk = cache_.empty() ? last : std::min(last, cache_.first().prev());
@@ -120,7 +120,7 @@ void LogReads::finish(lease::Now now, Waiting& call, std::vector<raft::Entry> en
   part.commit = context_.core.commit_index();
   const auto place = places_.find(call.from.reader);
   if (place != places_.end()) {
-    place->second.until = now.promise + context_.options.log_reader_patience;
+    place->second.until = now.promise + context_.limits.log_reader_patience;
   }
   context_.completions.add(call.done, std::move(part));
 }

@@ -47,13 +47,13 @@ void Proposals::read(lease::Now now, Read& event) {
 }
 
 void Proposals::take(lease::Now now, std::unique_ptr<Proposal> taken) {
-  const DriverOptions& options = context_.options;
-  const bool full = table().size() >= options.proposals_max ||
-                    waiting_bytes_ + taken->command.size() > options.proposal_bytes_max;
+  const Limits& limits = context_.limits;
+  const bool full = table().size() >= limits.proposals_max ||
+                    waiting_bytes_ + taken->command.size() > limits.proposal_bytes_max;
   waiting_bytes_ += taken->command.size();
   taken->sequence = ++last_sequence_;
   Proposal& proposal = context_.ports.callers.add(std::move(taken));
-  const bool too_large = proposal.command.size() > options.command_bytes_max;
+  const bool too_large = proposal.command.size() > limits.command_bytes_max;
   if (full || too_large || proposal.deadline <= now.promise) {
     drop(proposal, full && !too_large);
     return;
@@ -69,7 +69,7 @@ bool Proposals::unexpected(const raft::ExpectedLeader& expected) const {
 }
 
 void Proposals::route(lease::Now now, Proposal& proposal) {
-  const raft::CoreOptions& core = context_.options.core;
+  const raft::CoreOptions& core = context_.core.options();
   if (unexpected(proposal.expected)) {
     drop_as_unexpected(proposal);
     return;
@@ -106,7 +106,7 @@ void Proposals::forward(lease::Now now, Proposal& proposal) {
   proposal.resend_at = now.promise + context_.core.timing().election_timeout;
   resends_.push_back(proposal);
   context_.send(proposal.sent_to,
-                wire::ForwardRequest{proposal.sent_in, context_.options.core.incarnation,
+                wire::ForwardRequest{proposal.sent_in, context_.core.options().incarnation,
                                      proposal.sequence, proposal.command});
 }
 
@@ -181,7 +181,7 @@ void Proposals::forwarded(const raft::Peer& from, wire::ForwardRequest& request)
     refuse(forward, wire::ForwardRefusal::disk_full);
     return;
   }
-  if (overloaded() || request.command.size() > context_.options.command_bytes_max) {
+  if (overloaded() || request.command.size() > context_.limits.command_bytes_max) {
     refuse(forward, wire::ForwardRefusal::overloaded);
     return;
   }
@@ -195,7 +195,7 @@ void Proposals::refuse(const Queued& forward, wire::ForwardRefusal reason) {
 }
 
 void Proposals::refused(lease::Now now, raft::NodeId from, const wire::ForwardReply& reply) {
-  if (reply.incarnation != context_.options.core.incarnation) return;
+  if (reply.incarnation != context_.core.options().incarnation) return;
   Proposal* proposal = table().find(reply.sequence);
   if (proposal == nullptr) return;
   if (proposal->place != Place::forwarded || proposal->sent_to != from) return;
@@ -208,7 +208,7 @@ void Proposals::refused(lease::Now now, raft::NodeId from, const wire::ForwardRe
     return;
   }
   // Nobody takes it from this node any more.
-  if (!context_.stays(context_.options.core.id)) {
+  if (!context_.stays(context_.core.options().id)) {
     drop(*proposal, false);
     return;
   }

@@ -47,8 +47,8 @@ class Proposals {
  public:
   explicit Proposals(DriverContext& context)
       : context_(context),
-        last_sequence_(first_request(context.options.core.uuid, context.options.core.incarnation)) {
-  }
+        last_sequence_(
+            first_request(context.core.options().uuid, context.core.options().incarnation)) {}
 
   void propose(lease::Now now, Propose& event);
   /// A read through the log: an empty command.
@@ -114,7 +114,7 @@ class Proposals {
   void forward(lease::Now now, Proposal& proposal);
   void queue(const Queued& queued, const Bytes& command);
   bool overloaded() const {
-    return uncommitted_bytes_ > context_.options.uncommitted_bytes_max ||
+    return uncommitted_bytes_ > context_.limits.uncommitted_bytes_max ||
            context_.ports.storage.behind();
   }
   void refuse(const Queued& forward, wire::ForwardRefusal reason);

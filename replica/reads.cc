@@ -6,7 +6,7 @@ namespace leasehold::replica {
 
 Reads::Waiters::iterator Reads::add(lease::Now now, raft::PromiseInstant deadline,
                                     ReadCompletion& done) {
-  const bool full = waiters_.size() >= context_.options.reads_max;
+  const bool full = waiters_.size() >= context_.limits.reads_max;
   Waiter waiter;
   waiter.deadline = deadline;
   waiter.done = std::move(done);

@@ -16,7 +16,7 @@ void SnapshotReceiver::received(lease::Now now, const raft::ReceivedChunk& recei
     context_.core.chunk_stored(now, refused);
     return;
   }
-  if (storing_ >= context_.options.chunks_storing_max) {
+  if (storing_ >= context_.limits.chunks_storing_max) {
     ++context_.counters.chunks_dropped;
     return;
   }

@@ -123,7 +123,7 @@ void SnapshotSender::read(lease::Now now, SnapshotRead& event) {
   context_.counters.chunk_bytes_sent += bytes;
   if (sending.sent == sending.acked) sending.resend_at = now.promise + sending.resend_after;
   sending.sent += bytes;
-  if (const std::uint64_t rate = context_.options.snapshot_bytes_per_second; rate > 0) {
+  if (const std::uint64_t rate = context_.limits.snapshot_bytes_per_second; rate > 0) {
     const auto cost = std::chrono::microseconds(bytes * 1'000'000 / rate);
     pace_ = std::max(pace_, now.promise - kPaceSlack) + cost;
   }
@@ -161,9 +161,9 @@ bool SnapshotSender::wants_to_read(const Sending& sending) const {
   if (sending.step != Step::sends || sending.token != 0 || sending.sent >= held_->size)
     return false;
   if (sending.sent == sending.acked) return true;
-  const std::uint64_t chunk = context_.options.snapshot_chunk_bytes;
+  const std::uint64_t chunk = context_.limits.snapshot_chunk_bytes;
   return !sending.probing &&
-         sending.sent + chunk <= sending.acked + context_.options.snapshot_window_bytes;
+         sending.sent + chunk <= sending.acked + context_.limits.snapshot_window_bytes;
 }
 
 bool SnapshotSender::awaits_answer(const Sending& sending) const {
@@ -181,7 +181,7 @@ void SnapshotSender::pump(lease::Now now, Sending& sending) {
   sending.reading = sending.sent;
   sending.read_at = now.promise;
   const std::uint64_t bytes =
-      std::min<std::uint64_t>(context_.options.snapshot_chunk_bytes, held_->size - sending.sent);
+      std::min<std::uint64_t>(context_.limits.snapshot_chunk_bytes, held_->size - sending.sent);
   context_.ports.snapshots.read(sending.token, held_->id.tag, sending.sent,
                                 static_cast<std::size_t>(bytes));
 }
@@ -192,8 +192,7 @@ bool SnapshotSender::pass_time(lease::Now now, Sending& sending) {
   if (sending.step != Step::sends) return true;
   // While it reads, the peer waits for this node.
   const bool waits = sending.token == 0;
-  if (waits && now.promise >= sending.progress_at + context_.options.snapshot_patience)
-    return false;
+  if (waits && now.promise >= sending.progress_at + context_.limits.snapshot_patience) return false;
   if (awaits_answer(sending) && now.promise >= sending.resend_at) {
     sending.probing = true;
     sending.acked = sending.sent = sending.reported;
@@ -213,7 +212,7 @@ void SnapshotSender::follow(lease::Now now) {
     if (follows && peer->second.match_index > following.match) {
       following = {peer->second.match_index, now.promise};
     }
-    const bool silent = now.promise >= following.progress_at + context_.options.snapshot_patience;
+    const bool silent = now.promise >= following.progress_at + context_.limits.snapshot_patience;
     at = follows && !silent ? std::next(at) : following_.erase(at);
   }
 }
@@ -253,7 +252,7 @@ bool SnapshotSender::turn(lease::Now now) {
   if (!held_ || !sendings_.empty()) {
     release_at_ = raft::PromiseInstant::never();
   } else if (release_at_ == raft::PromiseInstant::never()) {
-    release_at_ = now.promise + context_.options.snapshot_keep;
+    release_at_ = now.promise + context_.limits.snapshot_keep;
   } else if (now.promise >= release_at_) {
     drop_snapshot();
   }

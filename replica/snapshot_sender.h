@@ -1,6 +1,7 @@
 // Sends snapshots to peers that need entries which the leader has cut off.
 #pragma once
 
+#include <leasehold/base/boxed.h>
 #include <leasehold/replica/driver_context.h>
 
 #include <cstdint>
@@ -97,7 +98,7 @@ class SnapshotSender {
   /// By peer; at most one for each member.
   std::map<raft::NodeId, Sending> sendings_;
   std::map<raft::NodeId, Following> following_;
-  std::optional<Held> held_;
+  Boxed<Held> held_;
   bool taking_ = false;
   /// The state machine cannot take snapshots.
   bool unsupported_ = false;

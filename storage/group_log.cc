@@ -14,7 +14,10 @@ constexpr std::size_t kEntryOverheadBytes = 64;
 }  // namespace
 
 GroupLog::GroupLog(LogThreads& threads, raft::GroupId group)
-    : threads_(threads), group_(group), found_(threads.store().take_group(group)) {}
+    : threads_(threads),
+      group_(group),
+      found_(threads.store().take_group(group)),
+      formed_(found_.foundation.base.has_value()) {}
 
 GroupLog::~GroupLog() {
   if (started_) threads_.leave(group_);
@@ -114,6 +117,7 @@ Result<void> GroupLog::lay(Foundation foundation) {
   found_.hard_state = state.hard_state;
   if (foundation.base) found_.shape = Shape(foundation.base->id, {}, foundation.base->id);
   found_.foundation = std::move(foundation);
+  formed_ = found_.foundation.base.has_value();
   return {};
 }
 
@@ -129,13 +133,19 @@ raft::InitialState GroupLog::take_initial_state() {
   state.last_index = found_.shape.last().index;
   state.memberships = found_.memberships;
   state.bytes = found_.payload_bytes;
+  if (started_) forget_memberships();
   return state;
+}
+
+void GroupLog::forget_memberships() {
+  found_.foundation.base.reset();
+  found_.memberships = std::vector<raft::MembershipAt>();
 }
 
 void GroupLog::start(StorageSink& sink) {
   LEASEHOLD_ASSERT(!started_);
   started_ = true;
-  found_.memberships = {};
+  if (state_taken_) forget_memberships();
   threads_.enter(group_, sink);
   if (!threads_.started()) threads_.start();
 }

@@ -36,7 +36,7 @@ class GroupLog final : public Storage {
                            const std::optional<raft::GroupSettings>& settings);
   Result<void> form(raft::LogId base);
   Result<void> join();
-  bool formed() const { return found_.foundation.base.has_value(); }
+  bool formed() const { return formed_; }
   bool joined() const;
   raft::InitialState take_initial_state();
   void start(StorageSink& sink);
@@ -54,12 +54,15 @@ class GroupLog final : public Storage {
 
  private:
   const raft::Membership& confirmed() const;
+  void forget_memberships();
   Result<void> lay(Foundation foundation);
 
   LogThreads& threads_;
   const raft::GroupId group_;
-  /// Its shape and its hard state go on with what persist() takes.
+  /// Its shape and its hard state go on with what persist() takes. Behind start() and
+  /// take_initial_state() only the core knows the base's membership, and those behind it.
   FoundGroup found_;
+  bool formed_ = false;
   bool state_taken_ = false;
   bool started_ = false;
 };

@@ -1,6 +1,7 @@
 // Batches that wait for the disk, and how several of them become one write.
 #pragma once
 
+#include <leasehold/base/boxed.h>
 #include <leasehold/storage/segment_store.h>
 
 #include <cstddef>
@@ -20,7 +21,7 @@ struct Pending {
   StateRecord state;         ///< after the batch
   std::size_t bytes = 0;
   /// The confirmed set, if the batch has a base.
-  std::optional<raft::Membership> confirmed;
+  Boxed<raft::Membership> confirmed;
   /// In place of a batch: the foundation of a log without entries, or the end of the replica.
   std::optional<Foundation> foundation;
   bool removed = false;

@@ -2,6 +2,7 @@
 // Format: docs/formats/log.md.
 #pragma once
 
+#include <leasehold/base/boxed.h>
 #include <leasehold/base/result.h>
 #include <leasehold/raft/entry.h>
 #include <leasehold/raft/membership.h>
@@ -89,9 +90,9 @@ struct HeadBody {
 struct Foundation {
   /// The confirmed set of initial members, as a membership in which all vote. At a node that joined
   /// later: a membership without members.
-  std::optional<raft::Membership> confirmed;
+  Boxed<raft::Membership> confirmed;
   /// Where the log begins; present once the group is formed.
-  std::optional<raft::LogBase> base;
+  Boxed<raft::LogBase> base;
   friend bool operator==(const Foundation&, const Foundation&) = default;
 };
 

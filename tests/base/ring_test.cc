@@ -62,6 +62,19 @@ TEST(Ring, KeepsNothingOfWhatHasLeft) {
   EXPECT_EQ(value.use_count(), 1);
 }
 
+TEST(Ring, GivesBackItsMemoryWhenItIsEmpty) {
+  Ring<int> ring;
+  ring.push_back(1);
+  const int* const before = &ring.front();
+  ring.give_back();
+  EXPECT_EQ(&ring.front(), before) << "it is not empty";
+  ring.pop_front();
+  ring.give_back();
+  EXPECT_TRUE(ring.empty());
+  ring.push_back(2);
+  EXPECT_EQ(ring.front(), 2);
+}
+
 TEST(Ring, IsEmptyOnceItWasMoved) {
   Ring<std::unique_ptr<int>> ring;
   for (int i = 0; i < 3; ++i) ring.push_back(std::make_unique<int>(i));

@@ -34,10 +34,11 @@ TEST(ReplicaNumbers, AMessageForAnEarlierReplicaIsNotTaken) {
   replica::Places places([](const raft::Uuid&) { return raft::kNobody; });
   ReplicaLinks links(raft::NodeId(5), loop, places,
                      [](const net::PeerAddress&) { return std::optional<raft::Uuid>(); });
-  NodeOptions options;
+  ReplicaOptions options;
+  options.group = raft::GroupId(1);
   options.id = raft::NodeId(5);
   options.data_dir = folder.path("group");
-  GroupShell replica(raft::GroupId(1), options, loop, observer);
+  GroupShell replica(options, loop, observer);
   GroupGround ground;
   ground.self = log.value()->identity();
   ground.log = group_log.value().get();

@@ -52,7 +52,7 @@ struct Disk {
   void write(const raft::PersistBatch& batch) {
     if (batch.hard_state) hard_state = *batch.hard_state;
     if (batch.reset) {
-      base = batch.reset;
+      base = *batch.reset;
       entries.clear();
     }
     if (batch.truncate_from) {
@@ -62,7 +62,7 @@ struct Disk {
     if (batch.cut) {
       const auto gone = static_cast<std::ptrdiff_t>(batch.cut->id.index - base_index());
       entries.erase(entries.begin(), entries.begin() + gone);
-      base = batch.cut;
+      base = *batch.cut;
     }
   }
 };
