@@ -11,12 +11,22 @@ from sweeps import Series, say
 TRIALS = 3
 
 
+# Before the addresses of members of etcd, which are spoken to in its own protocol.
+ETCD = "etcd="
+
+
+def servers(address):
+    if address.startswith(ETCD):
+        return "--etcd", address[len(ETCD):]
+    return "--servers", address
+
+
 def block(program, work, address, flags, seconds):
     """One run: (what it wrote as JSON)."""
     out = work / "load.json"
     out.unlink(missing_ok=True)
     done = subprocess.run(
-        [str(word) for word in (program, "bench", "--servers", address, "--no-load", "--warm-up", "0s", "--duration",
+        [str(word) for word in (program, "bench", *servers(address), "--no-load", "--warm-up", "0s", "--duration",
                                 f"{int(seconds * 1000)}ms", "--quiet", "--json", out, *flags)],
         capture_output=True, text=True)
     if done.returncode not in (0, 1) or not out.exists():

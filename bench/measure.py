@@ -25,6 +25,7 @@ import load_blocks
 from report import Report
 from stats import Histogram
 from sweeps import WARMUP, Noise, Series, Sweeps, say
+from transfers import Etcd
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
 import results  # noqa: E402  pylint: disable=wrong-import-position
@@ -33,6 +34,8 @@ KEYS = 1000
 VALUE_BYTES = 256
 PROOF_READS = 10_000
 REST_S = 3.0
+# How many are under way at once, beside etcd.
+ETCD_WRITES = (1, 64, 512, 4096)
 OPEN_RATES = {"reads": (2_000, 10_000, 30_000), "writes": (100, 500, 1_000)}
 OPEN_CONNECTIONS = 16
 OPEN_MS = 1000
@@ -167,6 +170,31 @@ def measure_loads(options, report, cluster, leader, floors):
     pair("512 writes in flight", everybody, "null-replicate", null, ["--workload", "set", "--in-flight", 512])
 
 
+def measure_beside_etcd(options, report, cluster, leader):
+    """Writes, by `leasehold bench`, beside three members of etcd in its own protocol."""
+    if shutil.which("etcd") is None:
+        say("etcd is not installed (Debian: etcd-server): nothing is held against it")
+        return
+    program = options.programs.parent / "server" / "leasehold"
+    etcd = Etcd(options.work)
+    try:
+        etcd.start()
+        targets = {"etcd": (load_blocks.ETCD + etcd.addresses, etcd.pids)}
+        say(f"writes beside etcd: closed loop, blocks of a second, {VALUE_BYTES}-byte values")
+        for under_way in ETCD_WRITES:
+            name = "write beside etcd" if under_way == 1 else f"writes of {under_way} clients"
+            targets[name] = (f"127.0.0.1:{cluster.client_ports[leader]}",
+                             [process.pid for process in cluster.processes.values()])
+            found = load_blocks.measure(
+                program, options.work, name, targets,
+                ["--keys", KEYS, "--value-size", VALUE_BYTES, "--workload", "set", "--in-flight", under_way],
+                options.pairs)
+            load_blocks.report_pair(report, name, found[name], "etcd", found["etcd"])
+            del targets[name]
+    finally:
+        etcd.stop()
+
+
 def open_block(options, target, port, rate, writes_percent):
     """One second of load on a schedule."""
     done = subprocess.run(
@@ -290,6 +318,7 @@ def run(options):
         say(f"writes: closed loop, one connection, {VALUE_BYTES}-byte values")
         measure_writes(options, report, cluster, leader, floors)
         measure_loads(options, report, cluster, leader, floors)
+        measure_beside_etcd(options, report, cluster, leader)
         say(f"open loop, {OPEN_CONNECTIONS} connections")
         port = cluster.client_ports[leader]
         measure_open(options, report, "reads", "echo", floors["echo"].port, "lease read", port)

@@ -95,6 +95,14 @@ class Etcd:
         for process in self._processes:
             process.stop()
 
+    @property
+    def addresses(self):
+        return ",".join(f"127.0.0.1:{port}" for port in self._ports.values())
+
+    @property
+    def pids(self):
+        return [process.pid for process in self._processes]
+
     def _post(self, connection, path, body):
         connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
         response = connection.getresponse()

@@ -1,5 +1,5 @@
 // The frame of a turn: inputs come in with their time, effects collect in pending_, take_ready()
-// hands them out.
+// (core_output.cc) hands them out.
 
 #include <leasehold/base/assert.h>
 #include <leasehold/raft/core_impl.h>
@@ -7,37 +7,6 @@
 #include <algorithm>
 
 namespace leasehold::raft {
-namespace {
-
-// `to` is empty. Member by member, and only what there is: most turns have one effect or two. The
-// vectors change places, so that both keep their memory.
-void hand_out(Ready& from, Ready& to) {
-  const auto vector = [](auto& source, auto& target) {
-    if (!source.empty()) source.swap(target);
-  };
-  const auto optional = [](auto& source, auto& target) {
-    if (source) source.swap(target);
-  };
-  optional(from.lease, to.lease);
-  optional(from.release, to.release);
-  vector(from.messages, to.messages);
-  vector(from.intents, to.intents);
-  vector(from.snapshots, to.snapshots);
-  optional(from.persist.hard_state, to.persist.hard_state);
-  optional(from.persist.reset, to.persist.reset);
-  optional(from.persist.truncate_from, to.persist.truncate_from);
-  vector(from.persist.entries, to.persist.entries);
-  optional(from.persist.cut, to.persist.cut);
-  vector(from.held, to.held);
-  vector(from.chunks, to.chunks);
-  optional(from.install, to.install);
-  std::swap(from.apply_to, to.apply_to);
-  std::swap(from.commit, to.commit);
-  vector(from.reads, to.reads);
-  vector(from.events, to.events);
-}
-
-}  // namespace
 
 Core::Impl::Impl(const CoreOptions& options, InitialState initial, Now now)
     : options_(options),
@@ -71,8 +40,8 @@ Core::Impl::Impl(const CoreOptions& options, InitialState initial, Now now)
                                             now.promise);
   published_ = LeaseState{hard_state_.term, HolderInstant::earliest(), commit_};
   pending_.lease = published_;
-  checked_ = {hard_state_.term,        log_.base().index, commit_,
-              log_.membership_index(), hard_state_.term,  HolderInstant::earliest()};
+  checked_ = {hard_state_.term,        log_.base().index,         commit_,
+              log_.membership_index(), HolderInstant::earliest(), {}};
   restart_election_timer();
   // This process follows the one that led: it has the newest log, and the voters let it pass,
   // unless the directory has come to another place.
@@ -129,6 +98,7 @@ void Core::Impl::begin_input(Now now) {
   LEASEHOLD_ASSERT(now.holder >= now_.holder);
   LEASEHOLD_ASSERT(now.promise >= now_.promise);
   now_ = now;
+  input_came_ = true;
   LEASEHOLD_ASSERT(!campaign_at_once_);
   observe_time();
 }
@@ -407,86 +377,6 @@ void Core::Impl::change_role(std::variant<Follower, Candidate, Leader> next,
   const Role from = role();
   state_ = std::move(next);
   emit(RoleChanged{from, role(), reason});
-}
-
-// ---- Output ----
-
-void Core::Impl::send_now(NodeId to, Message message) {
-  LEASEHOLD_ASSERT(to != kNobody);
-  LEASEHOLD_ASSERT(to != options_.id);
-  pending_.messages.push_back({to, std::move(message)});
-}
-
-// etcd's queue keeps such messages back for the same reason: a vote, a promise or a match that is
-// sent before it is durable can be forgotten in a crash and then given to another node.
-void Core::Impl::send_after(ReadyId after, NodeId to, Message message) {
-  LEASEHOLD_ASSERT(after <= next_ready_);  // the batch that the next Ready holds, at the latest
-  LEASEHOLD_ASSERT(to != options_.id);
-  if (after <= durable_batch_) {
-    send_now(to, std::move(message));
-  } else {
-    pending_.held.push_back({after, to, std::move(message)});
-  }
-}
-
-void Core::Impl::emit(decltype(Event::what) what) {
-  pending_.events.push_back({options_.group, options_.id, hard_state_.term, now_, std::move(what)});
-}
-
-bool Core::Impl::take_ready(Ready& ready) {
-  if (Leader* leader = as_leader()) {
-    // One round serves everything that arrived in this turn. While one is out the next one waits
-    // for its quorum (or for the heartbeat), so that reads cannot flood the peers.
-    if (leader->wants_round()) {
-      begin_round();
-      leader->due.reads = true;
-      derive();
-      check_invariants();
-    }
-    emit_intents();
-  }
-
-  const LeaseState lease{hard_state_.term, lease_end(), commit_, lease_class()};
-  if (lease != published_) {
-    if (lease.end > now_.holder && end_of(published_) <= now_.holder) emit(LeaseGained{lease.end});
-    published_ = lease;
-    pending_.lease = lease;
-  }
-  if (commit_ > announced_commit_) pending_.commit = announced_commit_ = commit_;
-  // Only what is durable here is applied: the state machine never runs ahead of the own log.
-  // Entries that a snapshot replaced are gone from the log and are not applied.
-  const Index apply_to = std::min(commit_, durable_);
-  if (apply_to > announced_apply_ && !resetting()) {
-    pending_.apply_to = announced_apply_ = apply_to;
-  }
-
-  const bool anything = pending_.lease || pending_.release || !pending_.messages.empty() ||
-                        !pending_.intents.empty() || !pending_.snapshots.empty() ||
-                        !pending_.persist.empty() || !pending_.held.empty() ||
-                        !pending_.chunks.empty() || pending_.install ||
-                        pending_.apply_to.value() != 0 || pending_.commit.value() != 0 ||
-                        !pending_.reads.empty() || !pending_.events.empty();
-  ready.clear();
-  if (!anything) return false;
-
-  const ReadyId id = next_ready_;
-  next_ready_ = next_ready_.next();
-  if (!pending_.persist.empty()) {
-    if (pending_.persist.hard_state) hard_state_batch_ = id;
-    Index last = pending_.persist.reset ? pending_.persist.reset->id.index : Index();
-    if (!pending_.persist.entries.empty()) last = pending_.persist.entries.back().id.index;
-    unanswered_.push_back({id, last, now_.promise, received_});
-    received_.reset();
-    handed_out_ = log_.last_index();
-  }
-  LEASEHOLD_ASSERT(announced_apply_ <= commit_);
-  LEASEHOLD_ASSERT(announced_commit_ == commit_);
-  hand_out(pending_, ready);
-  ready.id = id;
-  ready.persist.id = id;
-  LEASEHOLD_ASSERT(!received_.has_value());
-  LEASEHOLD_ASSERT(handed_out_ <= log_.last_index());
-  return true;
 }
 
 }  // namespace leasehold::raft

@@ -82,9 +82,6 @@ class Core::Impl {
   void mark_hard_state();
   ReadyId hard_state_ready() const;
   ReadyId entries_ready(Index index) const;
-  void send_now(NodeId to, Message message);
-  void send_after(ReadyId after, NodeId to, Message message);
-  void emit(decltype(Event::what) what);
   std::optional<RoleChangeReason> stalled() const;
   void adopt_term(Term term, RoleChangeReason reason);
   void become_follower(RoleChangeReason reason);
@@ -96,6 +93,11 @@ class Core::Impl {
   const Leader* as_leader() const { return std::get_if<Leader>(&state_); }
   Candidate* as_candidate() { return std::get_if<Candidate>(&state_); }
   const Candidate* as_candidate() const { return std::get_if<Candidate>(&state_); }
+
+  // core_output.cc
+  void send_now(NodeId to, Message&& message);
+  void send_after(ReadyId after, NodeId to, Message&& message);
+  void emit(decltype(Event::what) what);
 
   // core_settings.cc
   lease::Timing holder_timing() const;
@@ -239,7 +241,6 @@ class Core::Impl {
   Random random_;
   /// The time of the newest input. Invariant: neither clock ever runs backwards.
   Now now_;
-
   /// The time and the term with which this process began: they bound the terms that it adopts.
   PromiseInstant started_at_;
   Term started_term_;
@@ -259,8 +260,7 @@ class Core::Impl {
   PromiseInstant vote_updated_;  ///< also: when the wait before an own election began again
   /// Drawn again for each wait, from [ET, 2 ET), unless quick_tries_ is not zero.
   Duration election_timeout_{0};
-  /// How many more elections this node tries in quick succession: its leader is known to be gone.
-  /// Invariant: not zero only while no leader is known.
+  /// Elections to try in quick succession. Invariant: not zero only while no leader is known.
   int quick_tries_ = 0;
   NodeId refused_;  ///< asked for votes too early, since a leader was heard
   /// This node led, learned of a higher term, and campaigns at once unless it grants its vote.
@@ -289,8 +289,8 @@ class Core::Impl {
   std::array<FollowerReads, 2> follower_reads_;
   std::uint64_t next_request_ = 1;
 
-  /// What the next Ready will hold.
-  Ready pending_;
+  Ready pending_;           ///< what the next Ready will hold
+  bool input_came_ = true;  ///< since take_ready() was called last
   LeaseState published_;
   Index announced_commit_;
   Index announced_apply_;

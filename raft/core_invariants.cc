@@ -22,7 +22,11 @@ void Core::Impl::check_members(const Leader& leader) const {
   // Once it is committed, the joint state is left and so is the role of one that was removed, as
   // soon as a full voter can go on.
   if (known) LEASEHOLD_ASSERT(!newest.joint() || leader.transfer || !state_stays());
-  if (known) LEASEHOLD_ASSERT(own_seat() || !state_stays());
+  const CheckedMembers members{hard_state_.term, log_.membership_changes(),
+                               leader.progress.changes(), known};
+  if (members == checked_.members) return;
+  const bool votes = own_seat();
+  if (known) LEASEHOLD_ASSERT(votes || !state_stays());
   std::size_t others = 0;
   auto peer = leader.progress.begin();
   for (const Member& member : newest.members) {
@@ -33,6 +37,8 @@ void Core::Impl::check_members(const Leader& leader) const {
   }
   // No other node receives the log, except those whose removal is not committed.
   if (known) LEASEHOLD_ASSERT(leader.progress.size() == others);
+  // One that does not vote leads only as long as the state has to stay: that moves with the log.
+  if (votes) checked_.members = members;
 }
 
 void Core::Impl::check_transfer(const Leader& leader) const {
@@ -125,14 +131,14 @@ void Core::Impl::check_invariants() const {
   LEASEHOLD_ASSERT(log_.base().index >= checked_.base);
   LEASEHOLD_ASSERT(commit_ >= checked_.commit);
   const HolderInstant end = lease_end();
-  if (as_leader() != nullptr && checked_.lease_term == hard_state_.term) {
+  if (as_leader() != nullptr && checked_.term == hard_state_.term) {
     // It never moves back, unless a token removes it, the group's numbers change, or the joint
     // state ends.
     LEASEHOLD_ASSERT(end >= checked_.lease_end || as_leader()->token_alive(commit_) ||
                      log_.membership_index() > checked_.membership);
   }
-  checked_ = {hard_state_.term,        log_.base().index, commit_,
-              log_.membership_index(), hard_state_.term,  end};
+  checked_ = {hard_state_.term, log_.base().index, commit_, log_.membership_index(), end,
+              checked_.members};
 }
 
 }  // namespace leasehold::raft

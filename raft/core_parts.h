@@ -36,14 +36,24 @@ struct Candidate {
   ReadyId own_vote;
 };
 
+/// All that decides whether a leader that votes has the progress of each member. Invariant: equal
+/// ones have the same answer, so it is asked once.
+struct CheckedMembers {
+  Term term;  ///< of the leader: it leads a term once
+  std::uint64_t membership_changes = 0;
+  std::uint64_t peer_changes = 0;
+  bool known = false;  ///< the newest membership is known to be committed
+  friend bool operator==(const CheckedMembers&, const CheckedMembers&) = default;
+};
+
 /// The state at the last check: for the invariants of a step.
 struct CheckedState {
   Term term;
   Index base;
   Index commit;
   Index membership;
-  Term lease_term;
   HolderInstant lease_end = HolderInstant::earliest();
+  CheckedMembers members;
 };
 
 }  // namespace leasehold::raft

@@ -22,11 +22,9 @@ Log::Log(LogId base, Membership base_membership, std::vector<TermRun> runs, Inde
   }
 }
 
-std::optional<Term> Log::term_at(Index index) const {
+std::optional<Term> Log::older_term_at(Index index) const {
   if (index == base_.index) return base_.term;
   if (index < base_.index || index > last_) return std::nullopt;
-  // Nearly every question is about the newest run.
-  if (index >= runs_.back().first) return runs_.back().term;
   const auto after =
       std::upper_bound(runs_.begin(), runs_.end(), index,
                        [](Index wanted, const TermRun& run) { return wanted < run.first; });
@@ -48,7 +46,10 @@ void Log::append(Term term, const Membership* membership) {
   LEASEHOLD_ASSERT(term >= last_term());
   last_ = last_.next();
   if (runs_.empty() || runs_.back().term < term) runs_.push_back({term, last_});
-  if (membership != nullptr) memberships_.push_back({last_, *membership});
+  if (membership != nullptr) {
+    memberships_.push_back({last_, *membership});
+    ++membership_changes_;
+  }
   LEASEHOLD_ASSERT(last_term() == term);
   LEASEHOLD_ASSERT(memberships_.back().index <= last_);
 }
@@ -58,7 +59,10 @@ void Log::truncate(Index from) {
   LEASEHOLD_ASSERT(from <= last_);
   last_ = from.prev();
   while (!runs_.empty() && runs_.back().first > last_) runs_.pop_back();
-  while (memberships_.back().index > last_) memberships_.pop_back();
+  while (memberships_.back().index > last_) {
+    memberships_.pop_back();
+    ++membership_changes_;
+  }
   LEASEHOLD_ASSERT(!memberships_.empty());  // the first stands at the base
   LEASEHOLD_ASSERT(runs_.empty() == (last_ == base_.index));
 }
@@ -81,6 +85,7 @@ void Log::cut(Index to) {
                                   [to](const MembershipAt& at) { return at.index > to; });
   memberships_.erase(memberships_.begin(), above);
   memberships_.insert(memberships_.begin(), {to, std::move(membership)});
+  ++membership_changes_;
   LEASEHOLD_ASSERT(memberships_.front().index == base_.index);
   LEASEHOLD_ASSERT(runs_.empty() == (last_ == base_.index));
 }
@@ -92,6 +97,7 @@ void Log::reset(LogId base, Membership membership) {
   runs_.clear();
   memberships_.clear();
   memberships_.push_back({base.index, std::move(membership)});
+  ++membership_changes_;
 }
 
 std::size_t Log::memberships_above(Index index) const {

@@ -7,6 +7,7 @@
 #include <leasehold/raft/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -60,7 +61,11 @@ class Log {
   LogId last() const { return {last_term(), last_}; }
   Term last_term() const { return runs_.empty() ? base_.term : runs_.back().term; }
   /// The term of the entry at `index`; none: below the base, or above the last entry.
-  std::optional<Term> term_at(Index index) const;
+  std::optional<Term> term_at(Index index) const {
+    // Nearly every question is about the newest run.
+    const bool newest = !runs_.empty() && index >= runs_.back().first && index <= last_;
+    return newest ? std::optional<Term>(runs_.back().term) : older_term_at(index);
+  }
   /// Whether the entry is in this log. Log Matching (section 5.3): then everything before it is
   /// equal too.
   bool matches(LogId id) const { return term_at(id.index) == id.term; }
@@ -87,15 +92,20 @@ class Log {
   bool names(NodeId id, const Uuid& uuid) const;
   /// How many entries above `index` hold a membership.
   std::size_t memberships_above(Index index) const;
+  /// Rises with each change of the memberships or of their places: while it stays, all of them do.
+  std::uint64_t membership_changes() const { return membership_changes_; }
   /// The newest membership at or below `index`.
   const Membership& membership_at(Index index) const;
 
  private:
+  std::optional<Term> older_term_at(Index index) const;
+
   LogId base_;
   Index last_;
   std::vector<TermRun> runs_;
   /// Invariant: never empty; the first is at base_.index.
   std::vector<MembershipAt> memberships_;
+  std::uint64_t membership_changes_ = 0;
 };
 
 }  // namespace leasehold::raft

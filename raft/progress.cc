@@ -72,6 +72,7 @@ std::pair<Peers::iterator, bool> Peers::add(NodeId id) {
   const auto entry = std::find_if(entries_.begin(), entries_.end(),
                                   [id](const Entry& e) { return e.first >= id; });
   if (entry != entries_.end() && entry->first == id) return {entry, false};
+  ++changes_;
   return {entries_.emplace(entry, id, Progress()), true};
 }
 

@@ -116,11 +116,17 @@ class Peers {
   /// Its entry, and whether it is a new one. A new one ends all iterators and references.
   std::pair<iterator, bool> add(NodeId id);
   /// Returns what follows it. Ends the iterators and references of all that follow.
-  iterator erase(iterator entry) { return entries_.erase(entry); }
+  iterator erase(iterator entry) {
+    ++changes_;
+    return entries_.erase(entry);
+  }
+  /// Rises with each node that comes or goes.
+  std::uint64_t changes() const { return changes_; }
 
  private:
   /// Invariant: ids rise.
   std::vector<Entry> entries_;
+  std::uint64_t changes_ = 0;
 };
 
 }  // namespace leasehold::raft

@@ -34,6 +34,10 @@ class LoadBlocksTest(unittest.TestCase):
         self.assertEqual(self.asked, ["a:1", "b:2", "b:2", "a:1", "a:1", "b:2", "b:2", "a:1"])
         self.assertEqual([len(found[name].blocks) for name in TARGETS], [3, 3])
 
+    def test_members_of_etcd_are_named_as_such(self):
+        self.assertEqual(load_blocks.servers("a:1,b:2"), ("--servers", "a:1,b:2"))
+        self.assertEqual(load_blocks.servers("etcd=a:1,b:2"), ("--etcd", "a:1,b:2"))
+
     def test_the_ratio_of_rates_is_judged(self):
         found = self.measure({})
         goal = goals.Goal("one / other", "one", "rate", 2.5, at_most=False)

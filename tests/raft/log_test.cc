@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace leasehold::raft {
 namespace {
 
@@ -54,6 +56,29 @@ TEST(LogTest, TruncationTakesTheMembershipAlong) {
 }
 
 // The shape against a plain list of terms.
+TEST(LogTest, CountsWhatChangesItsMemberships) {
+  Log log({}, {}, {}, Index(), {});
+  std::uint64_t before = log.membership_changes();
+  const auto changed = [&] {
+    const std::uint64_t last = std::exchange(before, log.membership_changes());
+    return last != before;
+  };
+  log.append(Term(1), nullptr);
+  EXPECT_FALSE(changed());
+  const Membership membership;
+  log.append(Term(1), &membership);
+  EXPECT_TRUE(changed());
+  log.append(Term(1), nullptr);
+  log.truncate(Index(3));
+  EXPECT_FALSE(changed());
+  log.truncate(Index(2));
+  EXPECT_TRUE(changed());
+  log.cut(Index(1));  // the one in effect stands at another place
+  EXPECT_TRUE(changed());
+  log.reset(at(2, 9), membership);
+  EXPECT_TRUE(changed());
+}
+
 TEST(LogTest, AgreesWithAPlainList) {
   Random random(7);
   Log log({}, {}, {}, Index(), {});

@@ -45,5 +45,19 @@ TEST(Peers, ForgetOneThatIsErased) {
   EXPECT_EQ(peers.at(NodeId(3)).match_index, Index(0));
 }
 
+TEST(Peers, CountWhoComesAndGoes) {
+  Peers peers;
+  peers.add(NodeId(1));
+  const std::uint64_t one = peers.changes();
+  peers.add(NodeId(1));
+  EXPECT_EQ(peers.changes(), one);
+  peers.add(NodeId(2));
+  const std::uint64_t two = peers.changes();
+  EXPECT_NE(two, one);
+  peers.erase(peers.find(NodeId(2)));
+  EXPECT_NE(peers.changes(), two);
+  EXPECT_NE(peers.changes(), one);
+}
+
 }  // namespace
 }  // namespace leasehold::raft
