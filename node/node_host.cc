@@ -43,6 +43,13 @@ Result<void> validate(const HostOptions& options) {
   return validate_options(node);
 }
 
+/// Hosts of the cluster that was given up stop when they reach this one.
+void refuse_given_up(const Restored& restored, net::TcpOptions& tcp) {
+  if (!restored.recovered) return;
+  tcp.given_up_cluster = restored.recovered->cluster_id;
+  tcp.given_up_reason = given_up_text(*restored.recovered);
+}
+
 }  // namespace
 
 // ---- What a replica sees of the hosts ----
@@ -141,6 +148,7 @@ Result<void> HostShell::start() {
   tcp.address = address_of(options_.id);
   tcp.streams = options_.peer_streams;
   tcp.listen = options_.listen.empty() ? tcp.address : options_.listen;
+  if (restored.value()) refuse_given_up(*restored.value(), tcp);
   auto guard = net::PeerGuard::load(options_.peer_security);
   if (!guard.ok()) return guard.error();
   tcp.guard = std::move(guard).value();
@@ -213,13 +221,15 @@ net::TcpCallbacks HostShell::policy() {
   policy.on_reject = [this](const net::Rejection& rejection) {
     const bool replaced = rejection.reason == net::RejectReason::older_incarnation ||
                           rejection.reason == net::RejectReason::duplicate_process;
-    if (!rejection.by_peer || !replaced) return;
-    for (auto& [id, seat] : seats_) {
-      seat->shell.fail({ErrorCode::in_use,
-                        fmt::format("another process runs as this host, with a directory like "
-                                    "this one; only one may: {}",
-                                    rejection.error.message)});
-    }
+    const bool given_up = rejection.reason == net::RejectReason::given_up;
+    if (!rejection.by_peer || !(replaced || given_up)) return;
+    const Error why = given_up
+                          ? rejection.error
+                          : Error{ErrorCode::in_use,
+                                  fmt::format("another process runs as this host, with a directory "
+                                              "like this one; only one may: {}",
+                                              rejection.error.message)};
+    for (auto& [id, seat] : seats_) seat->shell.fail(why);
   };
   return policy;
 }

@@ -110,11 +110,16 @@ Result<Restored> decode_restored(const std::string& text) {
 }
 
 std::string given_up_text(const Recovered& recovered) {
+  const std::string from =
+      recovered.end == raft::LogId{}
+          ? std::string("its groups were recovered from their logs")
+          : fmt::format("this group was recovered from entry {} of term {} of its log",
+                        recovered.end.index.value(), recovered.end.term.value());
   return fmt::format(
-      "cluster {:016x} was given up: its majority was lost, and this group was recovered from "
-      "entry {} of term {} of its log (leasehold recover). Do not start this directory again: keep "
-      "it until nobody misses what it holds, then remove it, and add the node with an empty one",
-      recovered.cluster_id, recovered.end.index.value(), recovered.end.term.value());
+      "cluster {:016x} was given up: its majority was lost, and {} (leasehold recover). Do "
+      "not start this directory again: keep it until nobody misses what it holds, then remove it, "
+      "and add the node with an empty one",
+      recovered.cluster_id, from);
 }
 
 Result<std::optional<Restored>> load_restored(const std::string& data_dir) {

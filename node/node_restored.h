@@ -14,8 +14,10 @@ namespace leasehold::node {
 /// docs/decisions/0035-a-recovered-group-is-a-new-group.md.
 struct Recovered {
   std::uint64_t cluster_id = 0;  ///< of the group that was given up; not zero
-  raft::LogId end;               ///< where the log ended that it goes on from
-  std::uint64_t at_s = 0;        ///< seconds since 1970, for people
+  /// Where the log ended that it goes on from. Nothing for a host's directory: its groups have
+  /// theirs.
+  raft::LogId end;
+  std::uint64_t at_s = 0;  ///< seconds since 1970, for people
   friend bool operator==(const Recovered&, const Recovered&) = default;
 };
 /// What a node of the group that was given up hears from one of the group that `restored` is of.

@@ -108,46 +108,71 @@ raft::Duration wait_of(const std::vector<Survivor>& survivors, const raft::Membe
          timing.margin;
 }
 
+std::size_t newest_of(const std::vector<Survivor>& survivors) {
+  std::size_t newest = 0;
+  for (std::size_t i = 1; i < survivors.size(); ++i) {
+    if (has_more(survivors[i], survivors[newest])) newest = i;
+  }
+  return newest;
+}
+
+bool is_member(const Survivor& one, const raft::Membership& members) {
+  const raft::Member* const member = members.find(one.id);
+  return member != nullptr && member->uuid == one.uuid;
+}
+
+Error no_state_left(const std::vector<Survivor>& survivors) {
+  std::string why;
+  for (const Survivor& one : survivors) {
+    why += "; " + node_text(one) + ": " +
+           (one.no_state.empty() ? "its state does not fit to its log" : one.no_state);
+  }
+  return no_plan(ErrorCode::unavailable,
+                 "no survivor has a state to go on from" + why +
+                     ". Restore the group from a backup (leasehold restore)");
+}
+
 }  // namespace
 
-Result<RecoveryPlan> plan_recovery(const std::vector<Survivor>& survivors) {
+std::vector<std::size_t> members_among(const std::vector<Survivor>& survivors) {
+  std::vector<std::size_t> out;
+  if (survivors.empty()) return out;
+  const raft::Membership& members = survivors[newest_of(survivors)].membership;
+  for (std::size_t i = 0; i < survivors.size(); ++i) {
+    if (is_member(survivors[i], members)) out.push_back(i);
+  }
+  return out;
+}
+
+Result<RecoveryPlan> plan_recovery(const std::vector<Survivor>& survivors, MajorityLeft majority) {
   if (survivors.empty()) {
     return no_plan(ErrorCode::invalid_argument,
                    "no survivor is given: name the directory of each member that is left");
   }
   if (auto one = check_one_group(survivors); !one.ok()) return one.error();
-  std::size_t newest = 0;
+  const std::size_t newest = newest_of(survivors);
   std::optional<std::size_t> source;
   for (std::size_t i = 0; i < survivors.size(); ++i) {
-    if (has_more(survivors[i], survivors[newest])) newest = i;
     if (!has_state(survivors[i])) continue;
     if (!source || has_more(survivors[i], survivors[*source])) source = i;
   }
   const raft::Membership& members = survivors[newest].membership;
   for (const Survivor& one : survivors) {
-    const raft::Member* const member = members.find(one.id);
-    if (member != nullptr && member->uuid == one.uuid) continue;
+    if (is_member(one, members)) continue;
     return no_plan(ErrorCode::invalid_argument,
                    "the directory of " + node_text(one) + " is no member's, as the log of " +
                        node_text(survivors[newest]) + " says: leave it out");
   }
-  if (are_quorum(members, [&](const raft::Member& m) { return survives(survivors, m); })) {
+  RecoveryPlan plan;
+  plan.majority =
+      are_quorum(members, [&](const raft::Member& m) { return survives(survivors, m); });
+  if (plan.majority && majority == MajorityLeft::refused) {
     return no_plan(ErrorCode::in_use,
                    "nodes " + names_of(survivors) +
                        " are a majority: nothing is lost. Start them, and remove the lost members "
                        "(leasehold member remove)");
   }
-  if (!source) {
-    std::string why;
-    for (const Survivor& one : survivors) {
-      why += "; " + node_text(one) + ": " +
-             (one.no_state.empty() ? "its state does not fit to its log" : one.no_state);
-    }
-    return no_plan(ErrorCode::unavailable,
-                   "no survivor has a state to go on from" + why +
-                       ". Restore the group from a backup (leasehold restore)");
-  }
-  RecoveryPlan plan;
+  if (!source) return no_state_left(survivors);
   plan.number = number_of(survivors);
   plan.source = *source;
   if (has_more(survivors[newest], survivors[*source])) plan.longer = newest;

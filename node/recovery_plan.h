@@ -52,11 +52,23 @@ struct RecoveryPlan {
   raft::Duration wait{0};
   /// Where the recovered group's log begins.
   raft::Index base;
+  /// Whether the survivors are a majority; only of a group that goes on beside lost ones.
+  bool majority = false;
+};
+
+/// What becomes of survivors that are a majority.
+enum class MajorityLeft : std::uint8_t {
+  refused,  ///< they are to be started
+  taken,    ///< they go on in the new group, as others of their hosts have to
 };
 
 /// Errors, each a sentence that says what to do: invalid_argument (reports of several groups, of
 /// one member twice, or of a directory that is no member's), in_use (the survivors are a majority:
 /// nothing is lost, start them), unavailable (no survivor has a state).
-Result<RecoveryPlan> plan_recovery(const std::vector<Survivor>& survivors);
+Result<RecoveryPlan> plan_recovery(const std::vector<Survivor>& survivors,
+                                   MajorityLeft majority = MajorityLeft::refused);
+
+/// Of survivors of one group, those that are members as the longest log among them says.
+std::vector<std::size_t> members_among(const std::vector<Survivor>& survivors);
 
 }  // namespace leasehold::node
