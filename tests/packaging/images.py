@@ -8,13 +8,12 @@ other, with the packages that the project lists and with the program.
 tests/clean-room/images.py carries them out.
 """
 
-import argparse
 import pathlib
 import re
 import shutil
 import subprocess
-import sys
 
+import command
 import compose
 import dockerfile
 from dockerfile import Wrong
@@ -178,22 +177,6 @@ def findings(tree, program):
         yield f"compose.yaml: {error}"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tree", type=pathlib.Path)
-    parser.add_argument("--program", help="the program as it was built: its flags, and what it is linked with")
-    parser.add_argument("--self-test", action="store_true")
-    options = parser.parse_args()
-    if options.self_test:
-        import images_faults  # pylint: disable=import-outside-toplevel
-        found = images_faults.judge(options.tree, findings)
-    else:
-        found = list(findings(options.tree, options.program))
-    for finding in found:
-        print(finding)
-    print(f"{len(found)} findings")
-    sys.exit(1 if found else 0)
-
-
 if __name__ == "__main__":
-    main()
+    command.main(__doc__, findings, "images_faults", "--program", metavar="LEASEHOLD",
+                 help="the program as it was built: its flags, and what it is linked with")

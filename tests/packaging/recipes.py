@@ -6,13 +6,12 @@ CMake files look for and packages.txt lists. packaging/dependencies.txt, the lis
   recipes.py TREE --self-test        plant one fault of each kind in copies, expect each found
 """
 
-import argparse
 import collections
 import json
 import pathlib
 import re
-import sys
 
+import command
 import recipe_conan
 
 PARTS = ("library", "kv", "program", "tools")
@@ -182,22 +181,5 @@ def findings(tree, build):
                                   components_of(tree), build)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tree", type=pathlib.Path)
-    parser.add_argument("--build", type=pathlib.Path)
-    parser.add_argument("--self-test", action="store_true")
-    options = parser.parse_args()
-    if options.self_test:
-        import recipes_faults  # pylint: disable=import-outside-toplevel
-        found = recipes_faults.judge(options.tree, findings)
-    else:
-        found = list(findings(options.tree, options.build))
-    for finding in found:
-        print(finding)
-    print(f"{len(found)} findings")
-    sys.exit(1 if found else 0)
-
-
 if __name__ == "__main__":
-    main()
+    command.main(__doc__, findings, "recipes_faults", "--build", type=pathlib.Path)
