@@ -1,8 +1,8 @@
-#include <leasehold/base/coding.h>
 #include <leasehold/node/file_snapshot.h>
+#include <leasehold/node/node_file_head.h>
 #include <leasehold/storage/descriptor.h>
 #include <leasehold/storage/private_folder.h>
-#include <leasehold/wire/crc32c.h>
+#include <leasehold/tls/digest.h>
 
 #include <fmt/format.h>
 
@@ -22,55 +22,12 @@
 namespace leasehold::node {
 namespace {
 
-// In front of the files, one behind the other (integers little-endian):
-//
-//   offset  size  field
-//        0     4  magic "LHFS"
-//        4     4  format, 1
-//        8     4  bytes of the table of the files
-//       12     n  the table: for each its name (length in 4 bytes, bytes) and its size in 8
-//     12+n     4  CRC32C of all before
-constexpr std::string_view kFilesMagic = "LHFS";
-constexpr std::uint32_t kFilesFormat = 1;
-constexpr std::size_t kFilesFixedBytes = 12;
-constexpr std::size_t kFilesChecksumBytes = 4;
-constexpr std::size_t kPartNameBytesMax = 255;
-constexpr std::size_t kTableBytesMax = kSnapshotPartsMax * (4 + kPartNameBytesMax + 8);
-constexpr std::size_t kPartCopyBytes = std::size_t{1} << 20U;
-
-struct Sized {
-  std::string name;
-  std::uint64_t size = 0;
-};
+/// What is copied at a time; a block of digests is checked with it.
+constexpr std::size_t kPartCopyBytes = kDigestBlockBytes;
 
 Error io_error(const std::string& what, const std::string& path, int code) {
   return {ErrorCode::io,
           fmt::format("cannot {} {}: {}", what, path, std::generic_category().message(code))};
-}
-
-Error not_of_files(const std::string& why) {
-  return {ErrorCode::corrupted, "this is no snapshot of files: " + why};
-}
-
-bool valid_name(const std::string& name) {
-  return !name.empty() && name.size() <= kPartNameBytesMax && name != "." && name != ".." &&
-         name.find('/') == std::string::npos && name.find('\0') == std::string::npos;
-}
-
-std::string encode_head(const std::vector<Sized>& files) {
-  std::string table;
-  LittleWriter entries(table);
-  for (const Sized& file : files) {
-    entries.sized(file.name);
-    entries.u64(file.size);
-  }
-  std::string head;
-  LittleWriter out(head);
-  out.bytes(kFilesMagic);
-  out.u32(kFilesFormat);
-  out.sized(table);
-  out.u32(wire::crc32c(head));
-  return head;
 }
 
 /// All of `bytes`. Errors: io.
@@ -159,48 +116,8 @@ class SpooledSnapshot final : public replica::Snapshot {
   const std::uint64_t size_;
 };
 
-/// What the head of `snapshot` says, and the offset of the first file. Nothing of it is believed.
-Result<std::vector<Sized>> read_head(const replica::Snapshot& snapshot, std::uint64_t& files_at) {
-  std::string head(kFilesFixedBytes, '\0');
-  if (snapshot.size() < kFilesFixedBytes + kFilesChecksumBytes)
-    return not_of_files("it is too short");
-  if (auto got = snapshot.read(0, head.data(), head.size()); !got.ok()) return got.error();
-  LittleReader fixed(head);
-  if (fixed.take(kFilesMagic.size()) != kFilesMagic) return not_of_files("it begins otherwise");
-  if (const std::uint32_t format = fixed.u32(); format != kFilesFormat) {
-    return not_of_files(
-        fmt::format("its format is {}, and this build knows {}", format, kFilesFormat));
-  }
-  const std::uint32_t table_bytes = fixed.u32();
-  files_at = std::uint64_t{kFilesFixedBytes} + table_bytes + kFilesChecksumBytes;
-  if (table_bytes > kTableBytesMax || files_at > snapshot.size()) {
-    return not_of_files("its table of files is too long");
-  }
-  head.resize(static_cast<std::size_t>(files_at));
-  if (auto got = snapshot.read(0, head.data(), head.size()); !got.ok()) return got.error();
-  const std::string_view covered(head.data(), head.size() - kFilesChecksumBytes);
-  LittleReader checksum(std::string_view(head).substr(covered.size()));
-  if (checksum.u32() != wire::crc32c(covered)) return not_of_files("its checksum differs");
-
-  std::vector<Sized> files;
-  std::set<std::string> names;
-  std::uint64_t left = snapshot.size() - files_at;
-  LittleReader table(covered.substr(kFilesFixedBytes));
-  while (!table.at_end()) {
-    Sized file{std::string(table.sized()), table.u64()};
-    if (!table.ok() || files.size() == kSnapshotPartsMax || file.size > left ||
-        !valid_name(file.name) || !names.insert(file.name).second) {
-      return not_of_files("its table of files is not valid");
-    }
-    left -= file.size;
-    files.push_back(std::move(file));
-  }
-  if (left != 0) return not_of_files("it is longer than its files");
-  return files;
-}
-
 Result<void> write_file(const replica::Snapshot& snapshot, std::uint64_t offset,
-                        const Sized& source, const std::string& path) {
+                        const FileInHead& source, const std::string& path) {
   const storage::Descriptor file(
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, storage::kPrivateFileMode));
   if (file.get() < 0) return io_error("make", path, errno);
@@ -209,6 +126,12 @@ Result<void> write_file(const replica::Snapshot& snapshot, std::uint64_t offset,
     part.resize(
         static_cast<std::size_t>(std::min<std::uint64_t>(source.size - at, kPartCopyBytes)));
     if (auto got = snapshot.read(offset + at, part.data(), part.size()); !got.ok()) return got;
+    if (!source.digests.empty() && tls::sha256(part) != digest_at(source, at)) {
+      return Error{ErrorCode::corrupted,
+                   fmt::format("the file {} of the snapshot has not the digests that stand in it: "
+                               "it changed behind digests_of_file(), or its disk lost something",
+                               source.name)};
+    }
     if (!storage::write_all(file.get(), part)) return io_error("write", path, errno);
   }
   if (::fsync(file.get()) != 0) return io_error("sync", path, errno);
@@ -224,10 +147,11 @@ Result<std::shared_ptr<const replica::Snapshot>> snapshot_of_files(
                                                           parts.size(), kSnapshotPartsMax)};
   }
   std::set<std::string> names;
-  std::vector<Sized> sizes;
+  std::vector<FileInHead> sizes;
+  std::uint64_t blocks = 0;
   std::vector<FileSnapshot::File> files;
   for (const SnapshotPart& part : parts) {
-    if (!valid_name(part.name) || !names.insert(part.name).second) {
+    if (!valid_part_name(part.name) || !names.insert(part.name).second) {
       return Error{ErrorCode::invalid_argument,
                    fmt::format("'{}' cannot be the name of a file in a snapshot: 1 to {} bytes "
                                "without '/', each name once",
@@ -242,18 +166,25 @@ Result<std::shared_ptr<const replica::Snapshot>> snapshot_of_files(
       return Error{ErrorCode::io, part.path + " is no file with bytes of its own"};
     }
     const auto size = static_cast<std::uint64_t>(state.st_size);
-    sizes.push_back({part.name, size});
+    if (!part.digests.empty() && part.digests.size() != digest_bytes(size)) {
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("the digests of {} are for another size than its {} bytes: make "
+                               "them when the file is complete",
+                               part.path, size)};
+    }
+    blocks += part.digests.size() / kDigestBytes;
+    sizes.push_back({part.name, size, blocks <= kSnapshotBlocksMax ? part.digests : ""});
     files.push_back({std::move(file), part.path, 0, size});
   }
   return std::shared_ptr<const replica::Snapshot>(
-      std::make_shared<FileSnapshot>(last, encode_head(sizes), std::move(files)));
+      std::make_shared<FileSnapshot>(last, encode_file_head(sizes), std::move(files)));
 }
 
 Result<std::vector<std::string>> unpack_files(const replica::Snapshot& snapshot,
                                               const std::string& folder) {
-  std::uint64_t offset = 0;
-  const auto files = read_head(snapshot, offset);
-  if (!files.ok()) return files.error();
+  const auto read = read_file_head(snapshot);
+  if (!read.ok()) return read.error();
+  const FileHead& head = read.value();
   if (const auto made = storage::make_private_folder(folder); !made.ok()) return made.error();
   std::error_code error;
   if (!std::filesystem::is_empty(folder, error) || error) {
@@ -262,7 +193,8 @@ Result<std::vector<std::string>> unpack_files(const replica::Snapshot& snapshot,
         fmt::format("{} is not empty: unpack a snapshot into a folder of its own", folder)};
   }
   std::vector<std::string> names;
-  for (const Sized& file : files.value()) {
+  std::uint64_t offset = head.files_at;
+  for (const FileInHead& file : head.files) {
     const auto written = write_file(snapshot, offset, file, folder + "/" + file.name);
     if (!written.ok()) return written.error();
     offset += file.size;

@@ -2,6 +2,7 @@
 #include <leasehold/node/node_snapshots.h>
 #include <leasehold/node/random_word.h>
 #include <leasehold/storage/private_folder.h>
+#include <leasehold/tls/digest.h>
 
 #include <fmt/format.h>
 
@@ -35,6 +36,30 @@ Result<void> rename_in(const std::string& folder, const std::string& from, const
   return storage::sync_folder(folder);
 }
 
+/// Blocks that are copied in one task: others of the line, and other lines, have their turn behind
+/// it.
+constexpr int kFillBlocks = 4;
+/// Copied without an answer. A slow disk needs seconds for it; the leader ends a sending without
+/// progress after Limits::snapshot_patience. Each answer may cost a window of bytes that were not
+/// necessary.
+constexpr std::uint64_t kFillAnswerBytes = 64U << 20U;
+
+/// `incoming`, as the state machine sees it.
+class ArrivingFile final : public replica::ArrivingSnapshot {
+ public:
+  explicit ArrivingFile(SnapshotFile& file) : file_(file) {}
+  raft::Index last() const override { return file_.head().id.last.index; }
+  std::uint64_t size() const override { return file_.head().size; }
+  std::uint64_t received() const override { return file_.received(); }
+  Result<void> append(std::string_view data) override { return file_.append(data); }
+  Result<void> read(std::uint64_t offset, char* to, std::size_t bytes) const override {
+    return file_.read(offset, to, bytes);
+  }
+
+ private:
+  SnapshotFile& file_;
+};
+
 /// Never 0.
 std::uint64_t random_tag() {
   const std::uint64_t tag = random_word();
@@ -51,6 +76,7 @@ GroupSnapshots::GroupSnapshots(WorkPool& pool, replica::StateMachine& machine,
       cluster_id_(cluster_id),
       durable_at_start_(durable),
       post_(std::move(post)),
+      filler_(machine, tls::sha256),
       line_(pool) {
   add([this] { recover(); });
 }
@@ -160,18 +186,46 @@ void GroupSnapshots::recover() {
 
 void GroupSnapshots::store(const raft::ReceivedChunk& received) {
   add([this, received] {
-    Place place = store_now(received.chunk);
-    if (failed_) return;
     const raft::SnapshotChunk& chunk = received.chunk;
+    Place place = store_now(chunk);
+    if (failed_) return;
     raft::Core::StoredChunk stored;
     stored.from = received.from;
     stored.request_term = chunk.term;
     stored.round = chunk.round;
     stored.id = chunk.id;
+    if (!place.fills) {
+      answer(stored, std::move(place));
+      return;
+    }
+    waiting_.push_back(stored);
+    if (!std::exchange(filling_, true)) add([this] { fill(); });
+  });
+}
+
+/// Those that wait come first: they are of incoming_, or of what became of it just now.
+void GroupSnapshots::answer(raft::Core::StoredChunk stored, Place place) {
+  if (incoming_) {
+    answer_waiting({incoming_->received(), false, {}, {}});
+  } else {
+    answer_waiting({place.offset, place.refused, {}, {}});
+  }
+  stored.refused = place.refused;
+  stored.offset = place.offset;
+  post_(replica::ChunkStored{stored, std::move(place.complete), std::exchange(copied_, 0)});
+}
+
+/// `place` is that of their snapshot.
+void GroupSnapshots::answer_waiting(Place place) {
+  since_answer_ = 0;
+  std::vector<raft::Core::StoredChunk> waiting = std::exchange(waiting_, {});
+  for (raft::Core::StoredChunk& stored : waiting) {
+    const bool last = &stored == &waiting.back();
     stored.refused = place.refused;
     stored.offset = place.offset;
-    post_(replica::ChunkStored{stored, std::move(place.complete)});
-  });
+    post_(replica::ChunkStored{stored, last ? std::move(place.complete) : std::nullopt,
+                               std::exchange(copied_, 0)});
+  }
 }
 
 GroupSnapshots::Place GroupSnapshots::store_now(const raft::SnapshotChunk& chunk) {
@@ -182,10 +236,15 @@ GroupSnapshots::Place GroupSnapshots::store_now(const raft::SnapshotChunk& chunk
     return place;
   }
   Result<Place> added = add_chunk(chunk);
-  if (added.ok()) return std::move(added).value();
-  incoming_.reset();
-  if (added.error().code != ErrorCode::overloaded) {
-    fail(added.error());
+  return added.ok() ? std::move(added).value() : give_up(added.error());
+}
+
+/// What arrived cannot be stored.
+GroupSnapshots::Place GroupSnapshots::give_up(const Error& error) {
+  Place place;
+  close_incoming();
+  if (error.code != ErrorCode::overloaded) {
+    fail(error);
     return place;
   }
   // Frees the space: the log needs it more.
@@ -195,18 +254,60 @@ GroupSnapshots::Place GroupSnapshots::store_now(const raft::SnapshotChunk& chunk
 }
 
 Result<GroupSnapshots::Place> GroupSnapshots::add_chunk(const raft::SnapshotChunk& chunk) {
-  Place place;
   const Result<bool> opened = open_incoming(chunk);
   if (!opened.ok()) return opened.error();
-  if (!opened.value()) return place;
+  if (!opened.value()) return Place{};
   if (chunk.offset == incoming_->received()) {
     if (const auto added = incoming_->append(chunk.data.view()); !added.ok()) return added.error();
   }
+  return place_now();
+}
+
+/// Of incoming_, which is finished when all of it is there.
+Result<GroupSnapshots::Place> GroupSnapshots::place_now() {
+  Place place;
   place.offset = incoming_->received();
-  if (!incoming_->complete()) return place;
+  if (!incoming_->complete()) {
+    place.fills = filler_.wants(ArrivingFile(*incoming_));
+    return place;
+  }
+  const raft::Membership membership = incoming_->head().membership;
   if (const auto finished = finish(); !finished.ok()) return finished.error();
-  place.complete = chunk.membership;
+  place.complete = membership;
   return place;
+}
+
+/// One task of the copying. It goes on only while a chunk waits: a node whose disk is full takes
+/// no more of them, and the end of the snapshot is said in an answer.
+void GroupSnapshots::fill() {
+  filling_ = false;
+  if (!incoming_ || waiting_.empty()) return;
+  const Result<void> filled = fill_some();
+  Result<Place> now = filled.ok() ? place_now() : Result<Place>(filled.error());
+  Place place = now.ok() ? std::move(now).value() : give_up(now.error());
+  if (failed_) return;
+  if (place.fills && since_answer_ < kFillAnswerBytes) {
+    filling_ = true;
+    add([this] { fill(); });
+  } else {
+    answer_waiting(std::move(place));
+  }
+}
+
+Result<void> GroupSnapshots::fill_some() {
+  ArrivingFile arriving(*incoming_);
+  for (int blocks = 0; blocks < kFillBlocks && filler_.wants(arriving); ++blocks) {
+    const Result<std::uint64_t> copied = filler_.copy(arriving);
+    if (!copied.ok()) return copied.error();
+    copied_ += copied.value();
+    since_answer_ += copied.value();
+  }
+  return {};
+}
+
+void GroupSnapshots::close_incoming() {
+  incoming_.reset();
+  filler_.reset();
 }
 
 /// Makes incoming_ the file of the chunk's snapshot. False: there is none, and the chunk does not
@@ -224,7 +325,8 @@ Result<bool> GroupSnapshots::open_incoming(const raft::SnapshotChunk& chunk) {
   if (incoming_ && incoming_->head() == head) return true;
   if (chunk.offset != 0) return false;
   // Another one, or a damaged one.
-  incoming_.reset();
+  if (incoming_) answer_waiting({incoming_->received(), false, {}, {}});
+  close_incoming();
   remove(incoming_in(folder_));
   if (auto folder = storage::make_private_folder(folder_); !folder.ok()) return folder.error();
   Result<std::unique_ptr<SnapshotFile>> made = SnapshotFile::create(incoming_in(folder_), head);
@@ -236,7 +338,7 @@ Result<bool> GroupSnapshots::open_incoming(const raft::SnapshotChunk& chunk) {
 Result<void> GroupSnapshots::finish() {
   const raft::SnapshotId id = incoming_->head().id;
   if (const auto synced = incoming_->sync(); !synced.ok()) return synced;
-  incoming_.reset();
+  close_incoming();
   if (const auto renamed = rename_in(folder_, incoming_in(folder_), complete_in(folder_));
       !renamed.ok()) {
     return renamed;

@@ -5,6 +5,7 @@
 #include <leasehold/node/node_snapshot_file.h>
 #include <leasehold/node/node_work_pool.h>
 #include <leasehold/replica/driver.h>
+#include <leasehold/replica/snapshot_filler.h>
 #include <leasehold/replica/state_machine.h>
 
 #include <cstdint>
@@ -13,11 +14,17 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace leasehold::node {
 
 /// What arrives stands in the folder `snapshot`: in the file `incoming`, which becomes
 /// `complete` when all of it is there and durable, until it is installed.
+///
+/// What the state machine holds already is copied into it, some blocks at a time, with the tasks of
+/// others between. The chunks that come meanwhile are answered behind it, so that the leader goes
+/// on where the copied bytes end; and it rests now and then with an answer, so that the leader sees
+/// progress, until the next chunk comes.
 ///
 /// Its queue is bounded by what a Driver asks for at once: one make_durable(), one take(), one
 /// read() for each peer, and Limits::chunks_storing_max chunks.
@@ -61,6 +68,7 @@ class GroupSnapshots final : public replica::Snapshots {
     std::uint64_t offset = 0;
     bool refused = false;
     std::optional<raft::Membership> complete;
+    bool fills = false;  ///< bytes that may be here come next
   };
 
   void add(Task task);
@@ -68,6 +76,13 @@ class GroupSnapshots final : public replica::Snapshots {
   Place store_now(const raft::SnapshotChunk& chunk);
   Result<Place> add_chunk(const raft::SnapshotChunk& chunk);
   Result<bool> open_incoming(const raft::SnapshotChunk& chunk);
+  Result<Place> place_now();
+  Place give_up(const Error& error);
+  void fill();
+  Result<void> fill_some();
+  void answer(raft::Core::StoredChunk stored, Place place);
+  void answer_waiting(Place place);
+  void close_incoming();
   Result<void> finish();
   void remove(const std::string& path);
   void fail(const Error& error);
@@ -83,6 +98,14 @@ class GroupSnapshots final : public replica::Snapshots {
   std::unique_ptr<SnapshotFile> incoming_;
   /// The file of an earlier process was looked for.
   bool looked_ = false;
+  replica::SnapshotFiller filler_;
+  /// A task that goes on with it is in the line.
+  bool filling_ = false;
+  /// Chunks that wait for it, at most Limits::chunks_storing_max.
+  std::vector<raft::Core::StoredChunk> waiting_;
+  /// Copied, and not yet said in an answer; and since the last answer during the copying.
+  std::uint64_t copied_ = 0;
+  std::uint64_t since_answer_ = 0;
   /// The complete snapshot that waits to be installed.
   std::optional<raft::SnapshotId> complete_;
   bool failed_ = false;

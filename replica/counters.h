@@ -32,6 +32,7 @@ struct DriverCounters {
   std::uint64_t chunk_bytes_sent = 0;
   std::uint64_t chunks_received = 0;
   std::uint64_t chunks_dropped = 0;  ///< received, but there was no room: see chunks_storing_max
+  std::uint64_t snapshot_bytes_copied = 0;  ///< of arriving snapshots, which were here already
 };
 
 /// A snapshot that is being transferred, for people.

@@ -149,6 +149,8 @@ struct ChunkStored {
   raft::Core::StoredChunk stored;
   /// Set: this was the last byte, and the whole snapshot is verified and durable.
   std::optional<raft::Membership> complete;
+  /// So many bytes were here already and have been copied since the answer before.
+  std::uint64_t copied = 0;
 };
 /// The disk of the log is full, or has space again.
 struct StorageSpace {

@@ -41,7 +41,8 @@ class Snapshots {
   /// than the arriving one begins a new one, and only at offset 0; a chunk that does not continue
   /// the stored ones is dropped, and the answer names the offset to continue from. Stored chunks
   /// survive a restart. While a complete snapshot waits to be installed, chunks of others are
-  /// refused.
+  /// refused. The port may put in what the state machine holds already, and answers then for more
+  /// than was stored; the answer may take as long.
   virtual void store(const raft::ReceivedChunk& received) = 0;
   /// A snapshot that store() completed is not needed.
   virtual void discard() = 0;

@@ -29,6 +29,7 @@ void SnapshotReceiver::received(lease::Now now, const raft::ReceivedChunk& recei
 void SnapshotReceiver::stored(lease::Now now, ChunkStored& event) {
   LEASEHOLD_ASSERT(storing_ > 0);
   --storing_;
+  context_.counters.snapshot_bytes_copied += event.copied;
   if (transfer_ && transfer_->last == event.stored.id.last.index) {
     transfer_->bytes = event.stored.offset;
     if (event.stored.refused || event.complete) transfer_.reset();

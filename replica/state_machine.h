@@ -4,6 +4,7 @@
 #include <leasehold/base/bytes.h>
 #include <leasehold/base/result.h>
 #include <leasehold/raft/types.h>
+#include <leasehold/replica/held_blocks.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -76,6 +77,13 @@ class StateMachine {
   /// machine; the old state stays), io.
   virtual Result<void> install_snapshot(const Snapshot& /*snapshot*/) {
     return unsupported("install snapshots");
+  }
+
+  /// What is here already of a snapshot that another member sends, so that it need not be sent.
+  /// `arriving` has the size of the whole, and can be read up to `arrived`, which is above 0.
+  /// Called like make_durable(), when the first bytes are here, and again as the answer asks.
+  virtual HeldAnswer held_blocks(const Snapshot& /*arriving*/, std::uint64_t /*arrived*/) {
+    return {};
   }
 
  private:

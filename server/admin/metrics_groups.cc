@@ -160,6 +160,9 @@ constexpr DriverCount kDriverCounts[] = {
      &DriverCounters::snapshots_installed},
     {{"leasehold_snapshot_sent_bytes_total", counter, "Bytes of snapshots sent to peers."},
      &DriverCounters::chunk_bytes_sent},
+    {{"leasehold_snapshot_copied_bytes_total", counter,
+      "Bytes of arriving snapshots that were here already and have not been sent."},
+     &DriverCounters::snapshot_bytes_copied},
 };
 constexpr MetricSpec kNodeReads{
     "leasehold_node_reads_total", counter,

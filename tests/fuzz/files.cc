@@ -1,9 +1,10 @@
 // Files of a data directory other than the log, and the beginnings of snapshots and backups:
-// memberships, snapshot heads, archives, manifests, RESTORED, RETIRED. The first byte chooses
+// memberships, heads of snapshots, archives, manifests, RESTORED, RETIRED. The first byte chooses
 // which, and whether its length and its check are made right, so that the checks after these are
 // reached. Each decoder accepts exactly what its encoder writes.
 #include <leasehold/base/coding.h>
 #include <leasehold/kv/rocksdb/rocksdb_archive.h>
+#include <leasehold/node/node_file_head.h>
 #include <leasehold/node/node_restored.h>
 #include <leasehold/node/node_retired.h>
 #include <leasehold/node/node_snapshot_file.h>
@@ -47,6 +48,41 @@ void take_snapshot_head(std::string bytes, bool seal) {
   const auto head = node::decode_snapshot_head(bytes);
   if (!accepted(head)) return;
   const std::string again = node::encode_snapshot_head(head.value());
+  LEASEHOLD_ASSERT(bytes.compare(0, again.size(), again) == 0);
+}
+
+/// The front of a snapshot, with so many bytes behind it.
+class FrontSnapshot final : public replica::Snapshot {
+ public:
+  FrontSnapshot(std::string_view front, std::uint64_t behind) : front_(front), behind_(behind) {}
+  raft::Index last() const override { return raft::Index(1); }
+  std::uint64_t size() const override { return front_.size() + behind_; }
+  Result<void> read(std::uint64_t offset, char* to, std::size_t bytes) const override {
+    if (offset + bytes > front_.size()) return Error{ErrorCode::io, "behind the front"};
+    front_.copy(to, bytes, static_cast<std::size_t>(offset));
+    return {};
+  }
+
+ private:
+  const std::string_view front_;
+  const std::uint64_t behind_;
+};
+
+/// In front of it: how many bytes of files stand behind it.
+void take_file_head(std::string bytes, bool seal) {
+  constexpr std::size_t kTableLengthAt = 8;
+  constexpr std::size_t kTableAt = 12;
+  const std::uint32_t behind = LittleReader(bytes).u32();
+  bytes.erase(0, sizeof(behind));
+  if (seal && bytes.size() >= kTableAt) {
+    put_little(bytes, kTableLengthAt, static_cast<std::uint32_t>(bytes.size() - kTableAt));
+    bytes.append(4, '\0');
+    put_little(bytes, bytes.size() - 4, wire::crc32c(bytes.substr(0, bytes.size() - 4)));
+  }
+  const auto head = node::read_file_head(FrontSnapshot(bytes, behind));
+  if (!accepted(head)) return;
+  const std::string again = node::encode_file_head(head.value().files);
+  LEASEHOLD_ASSERT(again.size() == head.value().files_at);
   LEASEHOLD_ASSERT(bytes.compare(0, again.size(), again) == 0);
 }
 
@@ -101,6 +137,7 @@ void take(std::string_view input) {
     case 1: return take_snapshot_head(bytes, seal);
     case 2: return take_archive_head(bytes, seal);
     case 3: return take_manifest(bytes, seal);
+    case 4: return take_file_head(bytes, seal);
     case 7: return take_retired(bytes, seal);
     default: return take_restored(bytes, seal);
   }
