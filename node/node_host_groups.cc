@@ -157,6 +157,7 @@ Result<std::unique_ptr<HostShell::Seat>> HostShell::make_seat(const GroupOptions
   node.preferred_leaders = options.preferred_leaders;
   node.preference_settle = options.preference_settle;
   node.witness = options.witness;
+  node.tracer = options.tracer;
   node.limits = options.limits;
   auto seat = std::make_unique<Seat>(*this, options, std::move(node), observer);
   auto log = log_->open_group(options.group);
