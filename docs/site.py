@@ -18,7 +18,7 @@ SECTIONS = (
     ("Start", ("README.md", "docs/coordination.md", "docs/comparison.md", "docs/questions.md")),
     ("Link it", ("docs/embedding.md", "docs/api.md", "docs/versions.md")),
     ("Run it", ("docs/install.md", "docs/operations.md", "docs/doctor.md", "docs/security.md", "docs/metrics.md",
-                "docs/fleet.md")),
+                "docs/spans.md", "docs/fleet.md")),
     ("Use it", ("docs/resp.md", "docs/leases.md", "docs/watch.md")),
     ("Understand it", ("docs/study.md", "docs/lab.md", "lease/README.md", "docs/hazards.md", "docs/architecture.md",
                        "docs/wire.md")),

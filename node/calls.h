@@ -6,6 +6,7 @@
 #include <leasehold/raft/membership.h>
 #include <leasehold/raft/types.h>
 #include <leasehold/replica/calls.h>
+#include <leasehold/replica/trace_context.h>
 
 #include <chrono>
 #include <cstddef>
@@ -40,6 +41,9 @@ struct CallOptions {
   /// this node's state is older, or nobody knows its age, the read is linearizable in the mode that
   /// the call names. Zero or less: always that.
   lease::Duration max_age{0};
+  /// Of a proposal or a read: the span that the call is a part of, which decides whether it has
+  /// one, too (NodeOptions::tracer). Only read inside the call. Null: none, and the Tracer decides.
+  const replica::TraceContext* trace = nullptr;
   /// Of a change of the members: the membership that the caller saw (NodeStatus::membership_id). If
   /// another one is in effect, nothing is changed: membership_changed.
   std::optional<raft::MembershipId> expected_membership{};
@@ -50,6 +54,8 @@ struct Proposal {
   Bytes command;
   replica::ProposeCompletion done;
   bool repeatable = false;  ///< as CallOptions::repeatable, which is for the whole batch
+  /// As CallOptions::trace, which is for those that have null here.
+  const replica::TraceContext* trace = nullptr;
 };
 
 /// How a drain ended.

@@ -25,6 +25,8 @@ class Tap;
 
 namespace leasehold::node {
 
+class Tracer;
+
 /// A member as status shows it.
 struct MemberStatus {
   raft::NodeId id;
@@ -209,6 +211,13 @@ class Group {
   /// Called once, on a thread of the node, when the node can no longer run (storage failed, fenced
   /// by a newer self; with the code `removed`: it was removed from its group).
   virtual void on_failure(std::function<void(Error)> failed) = 0;
+
+ protected:
+  Tracer* tracer_ = nullptr;  ///< of read_point()
+
+ private:
+  replica::ReadResult find_read_point(raft::ReadMode mode, CallOptions options);
+  replica::ReadResult traced_read_point(raft::ReadMode mode, CallOptions options);
 };
 
 }  // namespace leasehold::node

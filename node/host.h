@@ -75,6 +75,8 @@ struct GroupOptions {
   std::vector<raft::NodeId> preferred_leaders;
   lease::Duration preference_settle = std::chrono::seconds(10);
   bool witness = false;
+  /// As NodeOptions::tracer; outlives the host.
+  Tracer* tracer = nullptr;
   replica::Limits limits;
 };
 

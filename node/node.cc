@@ -16,6 +16,7 @@ ReplicaOptions NodeShell::of_replica(const NodeOptions& options) {
           options.preferred_leaders,
           options.preference_settle,
           options.witness,
+          options.tracer,
           options.limits};
 }
 

@@ -7,6 +7,7 @@
 #include <leasehold/net/peer_security.h>
 #include <leasehold/net/peer_streams.h>
 #include <leasehold/node/group.h>
+#include <leasehold/node/tracer.h>
 #include <leasehold/replica/limits.h>
 #include <leasehold/replica/observer.h>
 #include <leasehold/replica/state_machine.h>
@@ -77,6 +78,8 @@ struct NodeOptions {
   std::function<Result<std::unique_ptr<storage::Disk>>()> log_disk;
   /// Notes how long the syncs of the log take; outlives the node. Null: nobody does.
   storage::SyncTimes* sync_times = nullptr;
+  /// Gets a span of some of the proposals and reads; outlives the node. Null: nobody does.
+  Tracer* tracer = nullptr;
   replica::Limits limits;
   /// The node's thread is the one that runs this io_context, which outlives the node: the node
   /// starts no "lh-node". One thread at a time runs it; open(), stop() and the destructor are

@@ -13,6 +13,7 @@
 #include <leasehold/node/node_restored.h>
 #include <leasehold/node/node_snapshots.h>
 #include <leasehold/node/node_status.h>
+#include <leasehold/node/node_traced.h>
 #include <leasehold/node/preference.h>
 #include <leasehold/node/unformed_calls.h>
 #include <leasehold/node/witness_machine.h>
@@ -60,6 +61,7 @@ struct ReplicaOptions {
   std::vector<raft::NodeId> preferred_leaders;
   lease::Duration preference_settle{0};
   bool witness = false;
+  Tracer* tracer = nullptr;
   replica::Limits limits;
 };
 
@@ -79,18 +81,25 @@ class GroupShell final : public Group, private storage::StorageSink {
         changes_(observer),
         drain_(timing_.election_timeout),
         preference_(replica_, std::move(options.preferred_leaders), options.preference_settle),
-        unformed_(limits_->proposals_max) {}
+        unformed_(limits_->proposals_max) {
+    tracer_ = options.tracer;
+  }
 
   void propose(Bytes command, CallOptions options, replica::ProposeCompletion done) override {
+    auto span = tracing().proposal(options.trace, done);
     post(replica::Propose{std::move(command), deadline(options), std::move(done), options.group,
-                          options.repeatable, options.expected});
+                          options.repeatable, options.expected, std::move(span)});
   }
   void propose_batch(std::vector<Proposal> batch, CallOptions options) override;
   void read(raft::ReadMode mode, CallOptions options, replica::ReadCompletion done) override {
-    post(replica::Read{mode, deadline(options), std::move(done), options.group, options.max_age});
+    auto span = tracing().read(mode_text(mode), options.trace, done);
+    post(replica::Read{mode, deadline(options), std::move(done), options.group, options.max_age,
+                       std::move(span)});
   }
   void wait_applied(raft::Index index, CallOptions options, replica::ReadCompletion done) override {
-    post(replica::WaitApplied{index, deadline(options), std::move(done), options.group});
+    auto span = tracing().read("index", options.trace, done);
+    post(replica::WaitApplied{index, deadline(options), std::move(done), options.group,
+                              std::move(span)});
   }
   void transfer_leadership(raft::NodeId to, CallOptions options,
                            replica::TransferCompletion done) override {
@@ -170,6 +179,7 @@ class GroupShell final : public Group, private storage::StorageSink {
   raft::PromiseInstant deadline(const CallOptions& options) const {
     return clock().now().promise + options.timeout;
   }
+  Tracing tracing() const { return {tracer_, &clock()}; }
   void post(replica::Event event, Mailbox::Haste haste = Mailbox::Haste::now) {
     loop_.post(id(), std::move(event), haste);
   }

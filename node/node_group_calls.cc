@@ -11,9 +11,10 @@ void GroupShell::propose_batch(std::vector<Proposal> batch, CallOptions options)
   events.reserve(batch.size());
   const raft::PromiseInstant end = deadline(options);
   for (Proposal& one : batch) {
+    auto span = tracing().proposal(one.trace != nullptr ? one.trace : options.trace, one.done);
     events.emplace_back(replica::Propose{std::move(one.command), end, std::move(one.done),
                                          options.group, options.repeatable || one.repeatable,
-                                         options.expected});
+                                         options.expected, std::move(span)});
   }
   loop_.post(id(), std::move(events));
 }

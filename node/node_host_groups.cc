@@ -101,7 +101,8 @@ HostShell::Seat::Seat(HostShell& host, const GroupOptions& options, replica::Obs
       replica(options.replica),
       initial(options.members),
       shell({options.group, options.replica, host.folder_of(options.group), options.timing,
-             options.preferred_leaders, options.preference_settle, options.witness, options.limits},
+             options.preferred_leaders, options.preference_settle, options.witness, options.tracer,
+             options.limits},
             host.loop_, observer) {
   for (const Placement& member : initial) places.assign(member.replica, member.host);
 }

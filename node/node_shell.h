@@ -22,7 +22,9 @@ class NodeShell final : public Node {
   NodeShell(NodeOptions options, const lease::Clock& clock, replica::Observer& observer)
       : options_(std::move(options)),
         loop_({.deputy = options_.deputy, .io = options_.io_context}, clock, observer),
-        group_(of_replica(options_), loop_, observer) {}
+        group_(of_replica(options_), loop_, observer) {
+    tracer_ = options_.tracer;
+  }
   ~NodeShell() override { stop(); }
 
   /// Everything of open() that can fail.

@@ -1,5 +1,6 @@
 // The calls of a Group that wait for their answer, built on those that do not.
 #include <leasehold/node/group.h>
+#include <leasehold/node/node_traced.h>
 
 #include <future>
 #include <memory>
@@ -24,6 +25,26 @@ MembersResult Group::change_members_and_wait(MemberEdits edits, CallOptions opti
 }
 
 replica::ReadResult Group::read_point(raft::ReadMode mode, CallOptions options) {
+  return tracer_ == nullptr ? find_read_point(mode, options) : traced_read_point(mode, options);
+}
+
+replica::ReadResult Group::traced_read_point(raft::ReadMode mode, CallOptions options) {
+  if (!tracer_->wants(options.trace)) {
+    options.trace = &replica::kUntraced;
+    return find_read_point(mode, options);
+  }
+  const replica::SpanPointer span =
+      tracer_->make("leasehold.read_point", options.trace, clock().holder_now());
+  span->add(replica::attribute("leasehold.read.mode", mode_text(mode)));
+  // If the node is asked, its part is a span of its own.
+  options.trace = &span->context();
+  replica::ReadResult result = find_read_point(mode, options);
+  const bool by_log = mode == raft::ReadMode::log;
+  end_read(*span, clock().holder_now(), result, by_log ? "log" : basis_text(result.basis));
+  return result;
+}
+
+replica::ReadResult Group::find_read_point(raft::ReadMode mode, CallOptions options) {
   const replica::LeaseView& view = lease_view();
   // Before the view is copied: what is committed between the two may be missing in the copy.
   auto began = raft::HolderInstant::earliest();

@@ -118,6 +118,7 @@ void Driver::Impl::on(lease::Now now, Persisted& event) {
   if (event.id <= durable_) return;
   durable_ = event.id;
   context_.core.persisted(now, event.id);
+  proposals_.durable(context_.core.durable_index());
   release_held();
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -108,6 +109,11 @@ struct DriverContext {
     if (tap != nullptr) tap->sent(to, payload);
     ports.transport.send(to, wire::PeerMessage{core.options().group, std::move(payload)});
   }
+  /// Of a call that has a span: at the time of the turn.
+  void note(Span& span, std::string_view station,
+            std::vector<SpanAttribute> attributes = {}) const {
+    span.station(station, turn_began, std::move(attributes));
+  }
   bool leads() const { return core.role() == raft::Role::leader; }
   /// Whether it gets every entry that is appended from now on: a member, and not on its way out.
   bool stays(raft::NodeId id) const {
@@ -128,6 +134,8 @@ struct DriverContext {
   std::uint64_t last_read_token = 0;
   /// The state machine has applied and shows this index.
   raft::Index applied;
+  /// Of the turn that runs.
+  lease::HolderInstant turn_began;
   /// The disk has no space left for the log, or for the state machine.
   bool disk_full = false;
 };

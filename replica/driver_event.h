@@ -6,6 +6,7 @@
 #include <leasehold/base/result.h>
 #include <leasehold/raft/core.h>
 #include <leasehold/replica/calls.h>
+#include <leasehold/replica/span.h>
 #include <leasehold/wire/peer_message.h>
 
 #include <cstdint>
@@ -53,6 +54,7 @@ struct Propose {
   /// sends or queues it; a follower sends it in the term that it checked, and the leader takes it
   /// in that term only.
   raft::ExpectedLeader expected{};
+  SpanPointer span{};  ///< gets the stations; who has begun it ends it, in `done`
 };
 struct Read {
   raft::ReadMode mode = raft::ReadMode::lease;
@@ -61,6 +63,7 @@ struct Read {
   CallGroup group{};
   /// Above 0: the state as it is will do if it is at most this old (FreshSince); else `mode`.
   lease::Duration max_age{0};
+  SpanPointer span{};  ///< as Propose::span
 };
 /// Complete once this node has applied `index`: for a lease read that found `applied` lagging.
 struct WaitApplied {
@@ -68,6 +71,7 @@ struct WaitApplied {
   raft::PromiseInstant deadline;
   ReadCompletion done;
   CallGroup group{};
+  SpanPointer span{};  ///< as Propose::span
 };
 /// Change the members of the group to exactly `wanted`. Only at the leader; done at once if the
 /// group is already so. New voters have to be members that have caught up: add them as learners

@@ -106,6 +106,7 @@ class Driver::Impl {
   void begin(lease::Now now) {
     LEASEHOLD_ASSERT(!inside_);
     inside_ = true;
+    context_.turn_began = now.holder;
     if (context_.tap != nullptr) begin_tapped(now);
   }
   void begin_tapped(lease::Now now) {

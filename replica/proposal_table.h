@@ -4,6 +4,7 @@
 #include <leasehold/base/bytes.h>
 #include <leasehold/raft/types.h>
 #include <leasehold/replica/calls.h>
+#include <leasehold/replica/span.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -32,6 +33,7 @@ struct Proposal {
   /// Empty: the applier has taken it. See Callers.
   ProposeCompletion done;
 
+  SpanPointer span;  ///< null as a rule
   Bytes command;
   CallGroup group;
   bool is_read = false;

@@ -14,6 +14,15 @@ namespace {
 constexpr std::size_t kResendsMax = 1024;
 constexpr std::size_t kResendBytesMax = std::size_t{1} << 20U;
 
+const char* name_of(wire::ForwardRefusal reason) {
+  switch (reason) {
+    case wire::ForwardRefusal::not_leader: return "not the leader";
+    case wire::ForwardRefusal::overloaded: return "overloaded";
+    case wire::ForwardRefusal::disk_full: return "disk full";
+  }
+  return "";
+}
+
 }  // namespace
 
 void Proposals::propose(lease::Now now, Propose& event) {
@@ -25,6 +34,7 @@ void Proposals::propose(lease::Now now, Propose& event) {
   proposal->repeatable = event.repeatable;
   proposal->expected = event.expected;
   proposal->done = std::move(event.done);
+  proposal->span = std::move(event.span);
   take(now, std::move(proposal));
 }
 
@@ -33,6 +43,7 @@ void Proposals::read(lease::Now now, Read& event) {
   proposal->deadline = event.deadline;
   proposal->group = event.group;
   proposal->is_read = true;
+  proposal->span = std::move(event.span);
   proposal->done = [done = std::move(event.done), began = now.holder,
                     &fresh = context_.ports.view.fresh_since()](const ProposeResult& result) {
     if (result.status == ProposeStatus::committed) fresh.raise(began);
@@ -86,6 +97,7 @@ void Proposals::route(lease::Now now, Proposal& proposal) {
     }
     ProposalList::leave(proposal);
     proposal.place = Place::queued;
+    if (proposal.span) context_.note(*proposal.span, "queued");
     queue({core.id, core.incarnation, proposal.sequence, &proposal}, proposal.command);
     return;
   }
@@ -97,6 +109,11 @@ void Proposals::route(lease::Now now, Proposal& proposal) {
   proposal.sent_to = leader;
   proposal.sent_in = context_.core.term();
   ++context_.counters.proposals_forwarded;
+  if (proposal.span) {
+    context_.note(*proposal.span, "forwarded",
+                  {attribute("leasehold.leader", leader.value()),
+                   attribute("leasehold.term", proposal.sent_in.value())});
+  }
   forward(now, proposal);
 }
 
@@ -138,6 +155,7 @@ void Proposals::resend(lease::Now now) {
     resent_.bytes += size;
     if (!fits) resent_.until = now.promise + interval * (1 + size / kResendBytesMax);
     ++context_.counters.proposals_resent;
+    if (proposal.span) context_.note(*proposal.span, "forwarded again");
     forward(now, proposal);
   }
 }
@@ -147,6 +165,7 @@ void Proposals::hold(Proposal& proposal) {
   proposal.place = Place::held;
   held_.push_back(proposal);
   retry_ = true;
+  if (proposal.span) context_.note(*proposal.span, "held");
 }
 
 void Proposals::route_held(lease::Now now) {
@@ -199,6 +218,11 @@ void Proposals::refused(lease::Now now, raft::NodeId from, const wire::ForwardRe
   Proposal* proposal = table().find(reply.sequence);
   if (proposal == nullptr) return;
   if (proposal->place != Place::forwarded || proposal->sent_to != from) return;
+  if (proposal->span) {
+    context_.note(*proposal->span, "refused by the leader",
+                  {attribute("leasehold.leader", from.value()),
+                   attribute("leasehold.reason", name_of(reply.reason))});
+  }
   if (reply.reason == wire::ForwardRefusal::overloaded) {
     drop(*proposal, true);
     return;
@@ -245,6 +269,7 @@ void Proposals::flush(lease::Now now) {
       if (queued.own == nullptr) continue;
       queued.own->place = Place::appended;
       queued.own->sent_in = id.term;
+      if (queued.own->span) trace_appended(*queued.own, id);
       continue;
     }
     uncommitted_bytes_ -= sizes[i];
@@ -266,6 +291,25 @@ void Proposals::leadership_lost() {
   LEASEHOLD_ASSERT(queue_.empty());
   uncommitted_.clear();
   uncommitted_bytes_ = 0;
+  for (const Traced& one : traced_) {
+    if (!one.committed) context_.note(*one.span, "leadership lost");
+  }
+  traced_.clear();
+}
+
+void Proposals::trace_appended(const Proposal& proposal, raft::LogId id) {
+  context_.note(*proposal.span, "appended",
+                {attribute("leasehold.term", id.term.value()),
+                 attribute("leasehold.index", id.index.value())});
+  traced_.push_back({id.index, proposal.span});
+}
+
+void Proposals::note_traced(std::string_view station, bool Traced::*passed, raft::Index last) {
+  for (Traced& one : traced_) {
+    if (one.index > last) break;
+    if (!std::exchange(one.*passed, true)) context_.note(*one.span, station);
+  }
+  std::erase_if(traced_, [](const Traced& one) { return one.durable && one.committed; });
 }
 
 void Proposals::committed(raft::Index commit) {
@@ -273,6 +317,7 @@ void Proposals::committed(raft::Index commit) {
     uncommitted_bytes_ -= uncommitted_.front().bytes;
     uncommitted_.pop_front();
   }
+  if (!traced_.empty()) note_traced("committed", &Traced::committed, commit);
 }
 
 void Proposals::applied(lease::Now now, const std::vector<std::uint64_t>& own, raft::Term term) {
@@ -288,6 +333,7 @@ void Proposals::applied(lease::Now now, const std::vector<std::uint64_t>& own, r
     if (proposal->hidden) {
       finish(*proposal, ProposeResult{});
     } else {
+      if (proposal->span) context_.note(*proposal->span, "not committed");
       renew(*proposal);
       route(now, *proposal);
     }
@@ -350,6 +396,7 @@ void Proposals::complete_all() {
   retry_ = false;
   uncommitted_.clear();
   uncommitted_bytes_ = 0;
+  traced_.clear();
 }
 
 ProposalPlaces Proposals::places() const {

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 namespace leasehold::replica {
@@ -73,6 +74,10 @@ class Proposals {
   void leadership_won(raft::Term term);
   void leadership_lost();
   void committed(raft::Index commit);
+  /// Of this node's log, up to `index`.
+  void durable(raft::Index index) {
+    if (!traced_.empty()) note_traced("durable", &Traced::durable, index);
+  }
   /// `own` was applied and completed, and everything up to an entry of `term`.
   void applied(lease::Now now, const std::vector<std::uint64_t>& own, raft::Term term);
   /// Whether the news of an entry that was applied lets a command be sent anew.
@@ -105,6 +110,13 @@ class Proposals {
     raft::Index index;
     std::size_t bytes = 0;
   };
+  /// A command with a span that this leader has appended.
+  struct Traced {
+    raft::Index index;
+    SpanPointer span;
+    bool durable = false;
+    bool committed = false;
+  };
 
   const ProposalTable& table() const { return context_.ports.callers.table(); }
   void take(lease::Now now, std::unique_ptr<Proposal> taken);
@@ -118,6 +130,9 @@ class Proposals {
            context_.ports.storage.behind();
   }
   void refuse(const Queued& forward, wire::ForwardRefusal reason);
+  void trace_appended(const Proposal& proposal, raft::LogId id);
+  /// `station` for those up to `last` that have not passed it. Those that have passed all leave.
+  void note_traced(std::string_view station, bool Traced::*passed, raft::Index last);
   /// Whose fate is decided once an entry of `term` is committed; by sequence.
   std::vector<Proposal*> sent_before(raft::Term term) const;
   /// Gives it a fresh sequence; the earlier send is proven dead, or it is repeatable.
@@ -165,6 +180,8 @@ class Proposals {
   Ring<Uncommitted> uncommitted_;
   /// Invariant: the sum over uncommitted_ and queued_payloads_.
   std::size_t uncommitted_bytes_ = 0;
+  /// As a rule none; by index.
+  std::vector<Traced> traced_;
   /// What was forwarded to this node in the newest term that it has led. Kept beyond that
   /// leadership: a refusal has to know what was taken.
   ForwardWindow window_;

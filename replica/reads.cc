@@ -24,6 +24,7 @@ void Reads::read(lease::Now now, Read& event) {
   if (waiter == waiters_.end()) return;
   waiter->second.group = event.group;
   waiter->second.mode = event.mode;
+  waiter->second.span = std::move(event.span);
   waiter->second.began = now.holder;
   waiter->second.counted = true;
   route(now, waiter);
@@ -45,6 +46,7 @@ void Reads::wait_applied(lease::Now now, WaitApplied& event) {
   const auto waiter = add(now, event.deadline, event.done);
   if (waiter == waiters_.end()) return;
   waiter->second.group = event.group;
+  waiter->second.span = std::move(event.span);
   waiter->second.index = event.index;
   await(waiter);
 }
@@ -55,11 +57,22 @@ void Reads::route(lease::Now now, Waiters::iterator waiter) {
     return;
   }
   waiter->second.place = Place::asked;
+  if (waiter->second.span) trace_asked(*waiter->second.span);
   context_.core.read_index(now, waiter->first, waiter->second.mode);
+}
+
+void Reads::trace_asked(Span& span) const {
+  if (context_.leads()) {
+    const bool leased = context_.core.lease_end() > context_.turn_began;
+    return context_.note(span, "asked", {attribute("leasehold.lease", leased ? "valid" : "none")});
+  }
+  context_.note(span, "asked the leader",
+                {attribute("leasehold.leader", context_.core.leader().value())});
 }
 
 void Reads::hold(Waiters::iterator waiter) {
   waiter->second.place = Place::held;
+  if (waiter->second.span) context_.note(*waiter->second.span, "held");
   // Expired ones are swept when they are the larger part, so that this costs nothing on average.
   if (held_.size() >= 2 * waiters_.size() + 64) {
     held_.erase(std::remove_if(held_.begin(), held_.end(),
@@ -81,9 +94,14 @@ void Reads::route_held(lease::Now now) {
 void Reads::answered(const raft::ReadAnswer& answer) {
   const auto waiter = waiters_.find(answer.read);
   if (waiter == waiters_.end()) return;  // its deadline passed
+  const SpanPointer& span = waiter->second.span;
   if (!answer.index) {
+    if (span) context_.note(*span, "not justified");
     hold(waiter);
     return;
+  }
+  if (span) {
+    context_.note(*span, "justified", {attribute("leasehold.index", answer.index->value())});
   }
   waiter->second.index = *answer.index;
   waiter->second.basis = answer.basis;
@@ -96,6 +114,10 @@ void Reads::await(Waiters::iterator waiter) {
     complete(waiter);
   } else {
     applying_.emplace(waiter->second.index, waiter->first);
+    if (waiter->second.span) {
+      context_.note(*waiter->second.span, "waits for apply",
+                    {attribute("leasehold.applied", context_.applied.value())});
+    }
   }
 }
 

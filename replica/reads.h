@@ -50,6 +50,7 @@ class Reads {
     raft::HolderInstant began;  ///< when it was asked for
     CallGroup group;
     ReadCompletion done;
+    SpanPointer span;  ///< null as a rule
     Place place = Place::held;
     raft::Index index;
     raft::ReadBasis basis = raft::ReadBasis::quorum;
@@ -59,6 +60,7 @@ class Reads {
 
   Waiters::iterator add(lease::Now now, raft::PromiseInstant deadline, ReadCompletion& done);
   void route(lease::Now now, Waiters::iterator waiter);
+  void trace_asked(Span& span) const;
   void hold(Waiters::iterator waiter);
   void await(Waiters::iterator waiter);
   void complete(Waiters::iterator waiter);
