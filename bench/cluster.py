@@ -134,24 +134,28 @@ def resident_kib(pid):
 
 
 class Cluster:
-    """Three replicas of `leasehold serve` on loopback; `flags` gives those of a node by its number."""
+    """Replicas of `leasehold serve` on loopback, three unless `members` says more; `flags` gives those of a node by its
+    number."""
 
-    def __init__(self, program, directory, flags=lambda node: []):
+    def __init__(self, program, directory, flags=lambda node: [], members=3):
         self.program = program
         self.flags = flags
         self.directory = pathlib.Path(directory)
-        self.client_ports = {node: free_port() for node in (1, 2, 3)}
-        peer_ports = {node: free_port() for node in (1, 2, 3)}
+        self.client_ports = {node: free_port() for node in range(1, members + 1)}
+        peer_ports = {node: free_port() for node in self.client_ports}
         self.peers = ",".join(f"{node}=127.0.0.1:{port}" for node, port in peer_ports.items())
         self.processes = {}
 
     def start(self):
-        for node, port in self.client_ports.items():
-            self.processes[node] = Process(
-                f"node{node}",
-                [self.program, "serve", "--id", node, "--data-dir", self.directory / f"n{node}",
-                 "--peers", self.peers, "--listen", f"127.0.0.1:{port}", *self.flags(node)], self.directory)
+        for node in self.client_ports:
+            self.start_node(node)
         return self.wait_for_lease()
+
+    def start_node(self, node):
+        self.processes[node] = Process(
+            f"node{node}",
+            [self.program, "serve", "--id", node, "--data-dir", self.directory / f"n{node}", "--peers", self.peers,
+             "--listen", f"127.0.0.1:{self.client_ports[node]}", *self.flags(node)], self.directory)
 
     def stop(self, how=signal.SIGTERM):
         for process in self.processes.values():
@@ -176,7 +180,7 @@ class Cluster:
                 **status["reads"], **status["node"]}
 
     def wait_for_lease(self):
-        """The node that leads with a valid lease and that all three follow."""
+        """The node that leads with a valid lease and that all follow."""
         deadline = time.monotonic() + START_DEADLINE_S
         while time.monotonic() < deadline:
             for node, process in self.processes.items():

@@ -3,6 +3,8 @@
 
   <!-- results performance: Goals --> ... <!-- end -->
 
+It also draws the plots in docs/plots from results/growth.json (plots.py).
+
   page.py            writes them
   page.py --check    only looks whether they are as the files say: a test does that
 """
@@ -13,14 +15,21 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
+import plots  # noqa: E402  pylint: disable=wrong-import-position
 import results  # noqa: E402  pylint: disable=wrong-import-position
 
 PAGE = ROOT / "docs" / "performance.md"
+PLOTS = ROOT / "docs" / "plots"
+GROWTH = ROOT / "results" / "growth.json"
 PLACE = re.compile(r"(<!-- results (\w+): ([^>]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def cell(value):
     return results.text_of(value).replace("|", "\\|")
+
+
+def place(name, title):
+    return curves() if (name, title) == ("growth", "Curves") else table(name, title)
 
 
 def table(name, title):
@@ -31,11 +40,42 @@ def table(name, title):
         sys.exit(f"{path}: has no table '{title}'")
     # A column in which no row has anything says nothing.
     columns = [column for column in rows[0] if any(row.get(column) is not None for row in rows)]
-    lines = [f"From `{found['command']}`, {found['date']}. " + " ".join(f"{note[0].upper()}{note[1:]}."
-                                                                      for note in found["notes"]), "",
-             "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    lines = [head(found), "", "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     lines += ["| " + " | ".join(cell(row.get(column)) for column in columns) + " |" for row in rows]
     return "\n".join(lines)
+
+
+def growth():
+    """What results/growth.json has; None: it was not measured yet."""
+    return results.read(str(GROWTH)) if GROWTH.exists() else None
+
+
+def head(found):
+    return (f"From `{found['command']}`, {found['date']}. "
+            + " ".join(f"{note[0].upper()}{note[1:]}." for note in found["notes"]))
+
+
+def curves():
+    """The plots, for the page."""
+    found = growth()
+    if found is None:
+        return "Not measured yet: `bench/growth.py --results results/growth.json`, then `bench/page.py`."
+    return "\n\n".join([head(found), *(f"![{plots.TITLES[name]}](plots/{name}.svg)" for name in plots.drawings(found))])
+
+
+def draw(check):
+    """Writes the files of the plots. Exits if --check finds one that is not as the results say."""
+    found = growth()
+    drawings = plots.drawings(found) if found else {}
+    for name, svg in drawings.items():
+        path = PLOTS / f"{name}.svg"
+        if path.exists() and path.read_text(encoding="utf-8") == svg:
+            continue
+        if check:
+            sys.exit(f"{path} is not what the results say: run bench/page.py")
+        path.write_text(svg, encoding="utf-8")
+        print(path)
+    print(f"{len(drawings)} plots are as the results say")
 
 
 def main():
@@ -46,7 +86,7 @@ def main():
     count = len(PLACE.findall(before))
     if count == 0 or count != before.count("<!-- results"):
         sys.exit(f"{PAGE}: a place for results has no end, or there is none")
-    after = PLACE.sub(lambda place: f"{place[1]}{table(place[2], place[3])}\n{place[4]}", before)
+    after = PLACE.sub(lambda at: f"{at[1]}{place(at[2], at[3])}\n{at[4]}", before)
     if after == before:
         print(f"{count} tables are as the results say")
     elif check:
@@ -54,6 +94,7 @@ def main():
     else:
         PAGE.write_text(after, encoding="utf-8")
         print(f"{PAGE}: {count} tables")
+    draw(check)
 
 
 if __name__ == "__main__":
