@@ -16,7 +16,7 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent
 # What a reader looks for, in this order: (title, pages).
 SECTIONS = (
     ("Start", ("README.md", "docs/coordination.md", "docs/comparison.md", "docs/questions.md")),
-    ("Link it", ("docs/embedding.md", "docs/api.md", "docs/versions.md")),
+    ("Link it", ("docs/embedding.md", "docs/sqlite.md", "docs/api.md", "docs/versions.md")),
     ("Run it", ("docs/install.md", "docs/operations.md", "docs/doctor.md", "docs/security.md", "docs/metrics.md",
                 "docs/spans.md", "docs/fleet.md")),
     ("Use it", ("docs/resp.md", "docs/leases.md", "docs/watch.md")),

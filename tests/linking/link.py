@@ -5,6 +5,7 @@
   link.py readme --source TREE --work DIR           the program of the README, as three processes
   link.py notes --source TREE --work DIR            that of docs/embedding.md
   link.py c_interface --source TREE --work DIR      the shared library from C, and from Python
+  link.py sqlite_page --source TREE --work DIR      the commands of docs/sqlite.md, and its dialogue
   link.py sqlite --source TREE --work DIR --checker LEASEHOLD_CHECK [--full]    rounds of examples/sqlite
   link.py shared|build_types --source TREE --work DIR    the archives in a shared library; each build type
   link.py find_package|pkg_config|add_subdirectory --source TREE --work DIR --program LEASEHOLD
@@ -227,6 +228,39 @@ def sqlite(options):
                "--port", str(free_port()), *length]))
 
 
+def sqlite_page(options):
+    """Its blocks in their order: packages, the shell's, the three replicas, and what is typed and answered."""
+    with open(os.path.join(options.source, "docs", "sqlite.md"), encoding="utf-8") as file:
+        blocks = re.findall(r"^```(?:sh)?\n(.*?)^```$", file.read(), re.MULTILINE | re.DOTALL)
+    packages, shell, replicas, dialogue = blocks
+    if "make deps install" not in packages:
+        sys.exit("docs/sqlite.md begins in another way")
+    work = os.path.join(options.work, "sqlite_page")
+    shutil.rmtree(work, ignore_errors=True)
+    os.makedirs(work)
+    os.symlink(os.path.join(os.path.realpath(options.source), "examples"), os.path.join(work, "examples"))
+    prefix = os.path.realpath(os.path.join(options.work, "moved prefix"))
+    found = {**os.environ, "CMAKE_PREFIX_PATH": prefix, "CXX": options.cxx}
+    run(["bash", "-e", "-c", shell], cwd=work, env=found)
+    port = free_port()
+    for number in range(3):
+        replicas = replicas.replace(str(7401 + number), str(port + number))
+    programs = [Program(shlex.split(line), os.path.join(work, "mydb")) for line in replicas.splitlines()]
+    try:
+        # Which of them is asked is the reader's choice.
+        for place, (typed, answer) in enumerate(re.findall(r"^> (.*)\n((?:(?!> ).*\n)*)", dialogue, re.MULTILINE)):
+            programs[place % 3].say(typed)
+            programs[place % 3].expect(*answer.splitlines())
+        for one in programs:
+            one.say("SELECT count(*) FROM people")
+            one.expect("ok 1 rows, 0 changed", "2")
+        for one in programs:
+            one.end()
+    finally:
+        end_all(programs)
+    print(f"{len(dialogue.splitlines())} lines of docs/sqlite.md, as they stand there")
+
+
 def build_types(options):
     """Each build type of CMake builds, whatever a compiler warns of there. Not the whole tree: what is asked of the
     compiler is looked at, and one room, whose -O3 once warned, is built."""
@@ -261,8 +295,8 @@ def add_subdirectory(options):
 class Program:
     """One process of a page's program; what it prints is read as it comes."""
 
-    def __init__(self, program, number, folder):
-        self.process = subprocess.Popen([program, str(number)], cwd=folder, text=True,
+    def __init__(self, command, folder):
+        self.process = subprocess.Popen(command, cwd=folder, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.lines = queue.Queue()
         threading.Thread(target=self.listen, args=[self.process.stdout], daemon=True).start()
@@ -336,7 +370,7 @@ def end_all(programs):
 
 def readme(options):
     path, folder = build_page(options, "README.md", "counter")
-    nodes = [Program(path, number, folder) for number in (1, 2, 3)]
+    nodes = [Program([path, str(number)], folder) for number in (1, 2, 3)]
     try:
         for one in nodes:
             one.say("+")
@@ -352,7 +386,7 @@ def readme(options):
 
 def notes(options):
     path, folder = build_page(options, "docs/embedding.md", "notes")
-    nodes = [Program(path, number, folder) for number in (1, 2, 3)]
+    nodes = [Program([path, str(number)], folder) for number in (1, 2, 3)]
     try:
         nodes[0].say("buy milk")
         nodes[0].expect("note 1")
@@ -365,13 +399,13 @@ def notes(options):
         nodes[2].process.wait()
         nodes[0].say("sleep")
         nodes[0].expect("note 3")
-        nodes[2] = Program(path, 3, folder)
+        nodes[2] = Program([path, "3"], folder)
         nodes[2].say("?")
         nodes[2].expect("buy milk", "call home", "sleep", "-- 3 notes")
         for one in nodes:
             one.end()
         # All of it again, from the logs.
-        nodes = [Program(path, number, folder) for number in (1, 2, 3)]
+        nodes = [Program([path, str(number)], folder) for number in (1, 2, 3)]
         nodes[1].say("?")
         nodes[1].expect("buy milk", "call home", "sleep", "-- 3 notes")
     finally:
@@ -381,7 +415,7 @@ def notes(options):
 def main():
     parser = argparse.ArgumentParser()
     ways = {way.__name__: way for way in (install, readme, notes, find_package, pkg_config, shared, c_interface,
-                                          sqlite, build_types, add_subdirectory)}
+                                          sqlite, sqlite_page, build_types, add_subdirectory)}
     parser.add_argument("way", choices=ways)
     parser.add_argument("--source", required=True)
     parser.add_argument("--work", required=True)
