@@ -202,6 +202,7 @@ void replication_section(Lines& lines, const node::NodeStatus& status, const Ser
   lines.add("deputy_restarts", status.deputy_restarts);
   lines.add("end_notices", status.notices_heard ? "heard" : "not heard");
   lines.add("end_notices_believed", status.notices_believed);
+  lines.add("end_notices_late", status.notices_late);
   lines.add("end_notices_refused", status.notices_refused);
 }
 
@@ -333,6 +334,7 @@ nlohmann::ordered_json driver_json(const node::NodeStatus& status) {
       {"frames_rejected", status.frames_rejected},
       {"deputy_restarts", status.deputy_restarts},
       {"end_notices_believed", status.notices_believed},
+      {"end_notices_late", status.notices_late},
       {"end_notices_refused", status.notices_refused},
   };
 }
