@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -88,11 +89,18 @@ Result<std::vector<server::BackupManifest>> verified_backups(
     if (!slots) return Error{slots.error().code, file + ": " + slots.error().message};
     states.push_back({std::move(slots).value(), manifests.back().revision});
   }
+  const bool recovered =
+      std::any_of(manifests.begin(), manifests.end(),
+                  [](const server::BackupManifest& one) { return one.recovered_end.has_value(); });
   if (const auto apart = kv::layout_problem(states)) {
-    return Error{ErrorCode::invalid_argument,
-                 *apart + (files.size() > 1
-                               ? ": these are not files of one leasehold backup"
-                               : ": it is the backup of one group of many, and needs the others")};
+    return Error{
+        ErrorCode::invalid_argument,
+        *apart + (files.size() == 1
+                      ? ": it is the backup of one group of many, and needs the others"
+                  : recovered ? ": it was on its way from one to the other when the majority was "
+                                "lost. Put the files of both groups from one backup in the place "
+                                "of these"
+                              : ": these are not files of one leasehold backup")};
   }
   return manifests;
 }

@@ -21,8 +21,11 @@ struct Leader {
 
 /// Asks all servers at once; takes at most `timeout`. If several nodes say that they lead, the
 /// result is the one with the highest term. None: no node leads, or the leader is not among the
-/// servers; `why` says which.
+/// servers; `why` says which. `follower`, if given, is then the server of the highest term that
+/// follows a leader which is not among them; none in all other cases, and where a server did not
+/// answer, which may be that leader.
 std::optional<Leader> find_leader(const std::vector<std::string>& servers,
-                                  client::RespClient::Timeout timeout, std::string& why);
+                                  client::RespClient::Timeout timeout, std::string& why,
+                                  std::optional<Leader>* follower = nullptr);
 
 }  // namespace leasehold::cli

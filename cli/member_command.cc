@@ -4,6 +4,7 @@
 #include <leasehold/cli/leader.h>
 #include <leasehold/cli/member_numbers.h>
 #include <leasehold/cli/member_options.h>
+#include <leasehold/cli/member_view.h>
 #include <leasehold/cli/remote_backup.h>
 #include <leasehold/cli/status_command.h>
 #include <leasehold/raft/membership.h>
@@ -53,6 +54,8 @@ using Words = std::vector<std::string>;
 constexpr auto kMemberPause = std::chrono::milliseconds(100);
 /// One question to one server.
 constexpr Timeout kAskTimeout{2000};
+/// So long a leader that is not among the servers is waited for.
+constexpr auto kElsewherePatience = std::chrono::seconds(3);
 /// Pause between two reports of how far a learner is.
 constexpr auto kTellPause = std::chrono::seconds(1);
 /// Nobody asks for the promotion of a learner that lacks more.
@@ -60,36 +63,7 @@ constexpr std::uint64_t kNearlyThere = 1000;
 
 using Options = MemberOptions;
 
-/// "12,000".
-std::string grouped(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, 1, ',');
-  return digits;
-}
-
-/// What the leader says of the group.
-struct View : Leader {
-  const Json* member(const std::string& id) const {
-    for (const Json& one : status.at("members")) {
-      if (one.at("id").dump() == id) return &one;
-    }
-    return nullptr;
-  }
-  /// No change is half made, or may be taken back.
-  bool settled() const {
-    const Json& place = status.at("membership");
-    return place.at("committed").get<bool>() && !place.at("joint").get<bool>();
-  }
-  bool is_member(const std::string& id) const { return member(id) != nullptr; }
-  bool is_voter(const std::string& id) const {
-    return is_member(id) && member(id)->at("voter").get<bool>();
-  }
-  std::uint64_t behind(const std::string& id) const {
-    const auto last = status.at("last").get<std::uint64_t>();
-    const auto match = is_member(id) ? member(id)->at("match").get<std::uint64_t>() : 0;
-    return last > match ? last - match : 0;
-  }
-};
+using View = MemberView;
 
 class MemberCommand {
  public:
@@ -131,13 +105,28 @@ class MemberCommand {
 
   /// None: why_ says why there is no leader to ask.
   std::optional<View> look() {
-    auto leader = find_leader(options_.servers, std::min(options_.timeout, kAskTimeout), why_);
+    std::optional<Leader> follower;
+    auto leader =
+        find_leader(options_.servers, std::min(options_.timeout, kAskTimeout), why_, &follower);
+    if (follower && !follower->status.contains("membership")) follower.reset();
+    if (!follower) {
+      seen_.reset();
+    } else if (!std::exchange(seen_, View{std::move(*follower)})) {
+      elsewhere_since_ = Clock::now();
+    }
     if (leader && !leader->status.contains("membership")) {
       leader.reset();
       why_ = "the leader is of a build that does not know this command";
     }
     if (!leader) return std::nullopt;
     return View{std::move(*leader)};
+  }
+
+  /// What a server of a leader elsewhere knows to be done is done.
+  bool seen(const Goal& goal) const { return seen_ && seen_->settled() && goal(*seen_); }
+  /// A leader that is not among the servers may pass the leadership on soon, or stay.
+  bool is_elsewhere() const {
+    return seen_ && Clock::now() - elsewhere_since_ > kElsewherePatience;
   }
 
   /// The words name nodes. In a group of many a node may have another number, which stays the same
@@ -162,7 +151,7 @@ class MemberCommand {
   Step attempt(const std::string& action, const Words& words, const Goal& goal) {
     const std::optional<View> view = look();
     last_ = why_;
-    if (!view) return Step::again;
+    if (!view) return may_be_made_ && seen(goal) ? Step::done : Step::again;
     // The first time it is sent in any state of the group: a wrong name has to be refused.
     if (may_be_made_ && view->settled() && goal(*view)) return Step::done;
     Words command = {"LEASEHOLD", "MEMBER"};
@@ -199,7 +188,7 @@ class MemberCommand {
         case Step::refused: return fail(kNotExecuted, last_);
         case Step::again: break;
       }
-      if (Clock::now() > deadline) return give_up();
+      if (Clock::now() > deadline || is_elsewhere()) return give_up();
     }
   }
 
@@ -215,7 +204,7 @@ class MemberCommand {
         if (action == "remove") return !view.is_member(id);
         if (action == "promote") return view.is_voter(id);
         if (action == "demote") return view.is_member(id) && !view.is_voter(id);
-        return view.is_member(id) && view.member(id)->at("address") == word.substr(id.size() + 1);
+        return added({word})(view);
       });
     };
   }
@@ -227,7 +216,19 @@ class MemberCommand {
     };
   }
 
+  /// By their numbers and addresses.
+  static Goal added(const Words& members) {
+    return [members](const View& view) {
+      return std::all_of(members.begin(), members.end(), [&](const std::string& word) {
+        const std::string id = id_of(word);
+        return view.is_member(id) && view.member(id)->at("address") == word.substr(id.size() + 1);
+      });
+    };
+  }
+
   int send_add(const Words& members) {
+    // The one that leads elsewhere may be the one that was added before this command was repeated.
+    if (!look() && seen(added(members))) return 0;
     Words words = members;
     if (options_.witness) words.insert(words.begin(), "WITNESS");
     return change("ADD", words, all_members(members));
@@ -298,10 +299,12 @@ class MemberCommand {
           if (step == Step::refused) return fail(kNotExecuted, last_);
         }
         progress = progress_of(*view, ids);
+      } else if (seen(goal)) {
+        return 0;
       } else {
         progress = why_;
       }
-      if (Clock::now() > deadline) {
+      if (Clock::now() > deadline || is_elsewhere()) {
         return fail(kNotExecuted, progress +
                                       "; they stay learners: leasehold member promote makes voters "
                                       "of them when they have caught up");
@@ -310,30 +313,6 @@ class MemberCommand {
       tell_at = Clock::now() + kTellPause;
       std::cerr << progress << std::endl;
     }
-  }
-
-  static std::string progress_of(const View& view, const Words& ids) {
-    std::string text;
-    for (const std::string& id : ids) {
-      if (!text.empty()) text += ", ";
-      text += fmt::format("learner {}: ", id);
-      const Json* member = view.member(id);
-      std::optional<std::uint64_t> percent;
-      for (const Json& snapshot : view.status.value("snapshots", Json::array())) {
-        const bool its = snapshot.at("sending").get<bool>() && snapshot.at("peer").dump() == id;
-        if (its) percent = snapshot.at("percent").get<std::uint64_t>();
-      }
-      if (member == nullptr) {
-        text += "no member any more";
-      } else if (!member->at("connected").get<bool>()) {
-        text += "not reached at " + member->at("address").get<std::string>();
-      } else if (percent) {
-        text += fmt::format("{} % of a snapshot", *percent);
-      } else {
-        text += grouped(view.behind(id)) + " entries behind";
-      }
-    }
-    return text;
   }
 
   int list() {
@@ -384,6 +363,10 @@ class MemberCommand {
   std::string last_;                ///< what the last attempt() came to
   /// An attempt was sent and not answered, or its outcome is not known.
   bool may_be_made_ = false;
+  /// The server of the highest term that follows a leader which is not among the servers; none
+  /// while there is no such leader. And since when there is one.
+  std::optional<View> seen_;
+  Clock::time_point elsewhere_since_;
 };
 
 /// All nodes of `servers` know the nodes that are to be added, or moved.

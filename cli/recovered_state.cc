@@ -3,8 +3,10 @@
 #include <leasehold/cli/recovered_state.h>
 #include <leasehold/cli/recovery_file.h>
 #include <leasehold/kv/rocksdb/rocksdb_store.h>
+#include <leasehold/kv/slots.h>
 #include <leasehold/server/backup_writer.h>
 #include <leasehold/server/front/people_time.h>
+#include <leasehold/server/host_cluster.h>
 
 #include <fmt/format.h>
 
@@ -22,22 +24,33 @@ namespace fs = std::filesystem;
 /// Of leases and sessions: one is taken by each that is opened, and few are.
 constexpr std::uint64_t kIdGap = std::uint64_t{1} << 32U;
 
-Result<std::unique_ptr<kv::RocksdbStore>> open_state(const std::string& dir,
-                                                     const node::Survivor& survivor) {
+kv::RocksdbStore::Options state_options(const std::string& dir, std::uint64_t cluster_id,
+                                        const RecoveredSource& source) {
   kv::RocksdbStore::Options options;
   options.dir = dir;
-  options.cluster_id = survivor.cluster_id;
-  options.id = survivor.id;
-  return kv::RocksdbStore::open(std::move(options));
+  options.cluster_id = cluster_id;
+  options.id = source.node;
+  options.ids_above = source.ids_above;
+  return options;
 }
 
-void look_at_state(const std::string& dir, node::Survivor& survivor) {
+/// Of a group of a node with many, as the server numbers them.
+std::string state_of_group(const std::string& dir, raft::GroupId group) {
+  return fmt::format("{}/groups/{}/state", dir, group.value());
+}
+std::uint64_t ids_above_of(raft::GroupId group) {
+  return (group.value() - 1) * kv::kIdsOfGroup;
+}
+
+/// `survivor` is of the node `source.node`, whose store is `source.state`.
+void look_at_state(const RecoveredSource& source, node::Survivor& survivor) {
+  const std::string& dir = source.state;
   std::error_code ignored;
   if (!fs::exists(dir + "/LIVE", ignored)) {
     survivor.no_state = "there is no store in " + dir;
     return;
   }
-  const auto store = open_state(dir, survivor);
+  const auto store = kv::RocksdbStore::open(state_options(dir, survivor.cluster_id, source));
   if (!store) {
     survivor.no_state = store.error().message;
   } else if (const std::string why = store.value()->distrusted(); !why.empty()) {
@@ -50,23 +63,18 @@ void look_at_state(const std::string& dir, node::Survivor& survivor) {
 }
 
 /// A copy of the member's state, in the folder `work`.
-Result<raft::Index> copy_state(const std::string& from, const node::Survivor& survivor,
+Result<raft::Index> copy_state(const RecoveredSource& source, std::uint64_t cluster_id,
                                const std::string& work) {
-  const auto store = open_state(from, survivor);
+  const auto store = kv::RocksdbStore::open(state_options(source.state, cluster_id, source));
   if (!store) return store.error();
   const auto snapshot = store.value()->take_snapshot();
   if (!snapshot) return snapshot.error();
-  kv::RocksdbStore::Options options;
-  options.dir = work;
-  options.cluster_id = survivor.cluster_id;
-  options.id = survivor.id;
   const ShownArchive shown(*snapshot.value(), "copying the state");
-  return kv::RocksdbStore::restore(std::move(options), shown);
+  return kv::RocksdbStore::restore(state_options(work, cluster_id, source), shown);
 }
 
 /// The copy goes on to the end of the log, and over the gap.
-Result<void> complete_state(kv::RocksdbStore& store, node::StoppedLog& log,
-                            const node::RecoveryPlan& plan) {
+Result<void> complete_state(kv::RocksdbStore& store, node::StoppedLog& log, raft::Index base) {
   const raft::Index last = log.survivor().last.index;
   Progress progress("applying the log");
   const auto step = [&](raft::Index at) { progress.at(at.value(), last.value()); };
@@ -76,17 +84,16 @@ Result<void> complete_state(kv::RocksdbStore& store, node::StoppedLog& log,
                  fmt::format("the log was applied up to entry {} of {}: {}",
                              store.applied_index().value(), last.value(), store.distrusted())};
   }
-  return store.leave_gap({plan.base, node::kRecoveryGap, kIdGap});
+  return store.leave_gap({base, node::kRecoveryGap, kIdGap});
 }
 
-server::BackupManifest manifest_of(const node::Survivor& survivor, const node::RecoveryPlan& plan,
+server::BackupManifest manifest_of(const node::Survivor& survivor, const RecoveredSource& source,
                                    const kv::ArchiveInfo& info, std::uint64_t bytes) {
   server::BackupManifest manifest;
-  // Its name is not known here.
-  manifest.cluster = hex_text(survivor.cluster_id);
+  manifest.cluster = source.name;
   manifest.cluster_id = survivor.cluster_id;
-  manifest.generation = plan.number;
-  manifest.node = survivor.id;
+  manifest.generation = source.number;
+  manifest.node = source.node;
   manifest.term = survivor.last.term;
   manifest.index = info.last;
   manifest.revision = info.revision;
@@ -104,30 +111,58 @@ Result<node::Survivor> look_at_survivor(const std::string& dir) {
   const auto log = node::StoppedLog::open(dir);
   if (!log) return log.error();
   node::Survivor survivor = log.value()->survivor();
-  look_at_state(dir + "/state", survivor);
+  look_at_state(source_of(dir, survivor, {}), survivor);
   return survivor;
 }
 
-Result<std::string> write_recovered_state(node::StoppedLog& log, const std::string& dir,
-                                          const node::RecoveryPlan& plan, const std::string& to) {
+Result<node::HostSurvivor> look_at_host(const std::string& dir) {
+  const auto host = node::StoppedHost::open(dir);
+  if (!host) return host.error();
+  node::HostSurvivor survivor = host.value()->survivor();
+  for (node::GroupSurvivor& one : survivor.groups) {
+    node::GroupRecovery group;
+    group.group = one.group;
+    look_at_state(source_of(dir, survivor, group, 0), one.survivor);
+  }
+  return survivor;
+}
+
+// The name that the cluster was started with is not known here.
+RecoveredSource source_of(const std::string& dir, const node::Survivor& survivor,
+                          const node::RecoveryPlan& plan) {
+  return {dir + "/state", survivor.id, 0, hex_text(survivor.cluster_id), plan.number, plan.base};
+}
+
+RecoveredSource source_of(const std::string& dir, const node::HostSurvivor& host,
+                          const node::GroupRecovery& group, std::uint64_t number) {
+  return {state_of_group(dir, group.group),
+          host.id,
+          ids_above_of(group.group),
+          server::name_of_group(hex_text(host.cluster_id), group.group.value()),
+          number,
+          group.plan.base};
+}
+
+Result<std::string> write_recovered_state(node::StoppedLog& log, const RecoveredSource& source,
+                                          const std::string& to) {
   const node::Survivor& survivor = log.survivor();
   const std::string work = to + ".work";
   std::error_code error;
   fs::remove_all(work, error);
   if (error)
     return Error{ErrorCode::io, fmt::format("cannot remove {}: {}", work, error.message())};
-  if (auto copied = copy_state(dir + "/state", survivor, work); !copied) return copied.error();
+  if (auto copied = copy_state(source, survivor.cluster_id, work); !copied) return copied.error();
   std::string contents;
   {
-    const auto store = open_state(work, survivor);
+    const auto store = kv::RocksdbStore::open(state_options(work, survivor.cluster_id, source));
     if (!store) return store.error();
-    if (auto done = complete_state(*store.value(), log, plan); !done) return done.error();
+    if (auto done = complete_state(*store.value(), log, source.base); !done) return done.error();
     const auto snapshot = store.value()->take_snapshot();
     if (!snapshot) return snapshot.error();
     const auto info = kv::RocksdbStore::describe(*snapshot.value());
     if (!info) return info.error();
     const std::uint64_t bytes = snapshot.value()->size();
-    const server::BackupManifest manifest = manifest_of(survivor, plan, info.value(), bytes);
+    const server::BackupManifest manifest = manifest_of(survivor, source, info.value(), bytes);
     Progress progress("writing " + to);
     const auto step = [&](std::uint64_t at) {
       progress.at(at, bytes);

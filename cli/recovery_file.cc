@@ -1,4 +1,5 @@
 #include <leasehold/cli/recovery_file.h>
+#include <leasehold/kv/key_slot.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -19,6 +21,10 @@ using Json = nlohmann::json;
 constexpr const char* kReportFormat = "leasehold_recovery_report";
 constexpr const char* kPlanFormat = "leasehold_recovery_plan";
 constexpr int kRecoveryFormat = 1;
+constexpr int kHostRecoveryFormat = 2;
+/// Of one cluster; a node has a number below 10,000.
+constexpr std::size_t kHostReportsMax = 10000;
+constexpr std::size_t kRecoveredGroupsMax = kv::kSlots;
 /// A group has at most that many members, and each is there once.
 constexpr std::size_t kReportsMax = raft::kMembersMax;
 /// Of an index or a term: there is room behind it.
@@ -157,31 +163,63 @@ std::optional<node::Survivor> survivor_of(const Json& json) {
   return fits ? std::optional(std::move(out)) : std::nullopt;
 }
 
-Error no_report(std::string why) {
-  return {ErrorCode::invalid_argument,
-          std::move(why) + ": give the files that leasehold recover look or plan wrote"};
-}
-
-std::string nodes_text(const std::vector<raft::Member>& members) {
-  std::string out;
-  for (const raft::Member& member : members) {
-    out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", member.id.value(), member.address);
+Json json_of(const node::HostSurvivor& host) {
+  Json out{{"cluster", hex_text(host.cluster_id)},
+           {"node", host.id.value()},
+           {"uuid", hex_text(host.uuid.high) + hex_text(host.uuid.low)},
+           {"groups", Json::array()}};
+  for (const node::GroupSurvivor& one : host.groups) {
+    Json group = json_of(one.survivor);
+    group["group"] = one.group.value();
+    out["groups"].push_back(std::move(group));
   }
   return out;
 }
 
-std::string lost_writes_text(const node::Survivor& source, const node::RecoveryPlan& plan) {
-  const std::uint64_t last = source.last.index.value();
-  if (!plan.may_lose) {
-    return fmt::format(
-        "  Nothing that was ever acknowledged is lost: the lost nodes alone were no majority, so\n"
-        "  each acknowledged write is in the log of a survivor, and node {} has the most of it.\n",
-        source.id.value());
+/// None: it is no report.
+std::optional<node::HostSurvivor> host_of(const Json& json) {
+  Fields in(json);
+  node::HostSurvivor out;
+  out.cluster_id = in.hex(in.text("cluster"));
+  out.id = raft::NodeId(in.number("node"));
+  const std::string uuid = in.text("uuid");
+  if (uuid.size() != 32) return std::nullopt;
+  out.uuid = {in.hex(uuid.substr(0, 16)), in.hex(uuid.substr(16))};
+  const auto groups = json.find("groups");
+  if (!in.ok() || out.id == raft::kNobody || out.cluster_id == 0 || groups == json.end() ||
+      !groups->is_array() || groups->empty() || groups->size() > kRecoveredGroupsMax) {
+    return std::nullopt;
   }
-  return fmt::format(
-      "  Lost: every write behind entry {}. The lost nodes may have acknowledged any number of\n"
-      "  them to clients, and no survivor knows how many.\n",
-      last);
+  for (const Json& each : *groups) {
+    Fields one(each);
+    const raft::GroupId group(one.number("group"));
+    auto survivor = survivor_of(each);
+    if (!one.ok() || !survivor || group.value() == 0) return std::nullopt;
+    if (survivor->cluster_id != out.cluster_id || survivor->uuid != out.uuid) return std::nullopt;
+    if (!out.groups.empty() && group <= out.groups.back().group) return std::nullopt;
+    out.groups.push_back({group, *std::move(survivor)});
+  }
+  return out;
+}
+
+/// What stands beside the hosts in a plan. False: it is none.
+bool take_scope(const Json& json, HostReports& out) {
+  Fields in(json);
+  out.all = in.number("all");
+  const auto only = json.find("only");
+  if (!in.ok() || out.all > kRecoveredGroupsMax || only == json.end() || !only->is_array()) {
+    return false;
+  }
+  for (const Json& each : *only) {
+    if (!each.is_number_unsigned() || each.get<std::uint64_t>() > out.all) return false;
+    out.only.emplace_back(each.get<std::uint64_t>());
+  }
+  return out.all > 0 && std::is_sorted(out.only.begin(), out.only.end());
+}
+
+Error no_report(std::string why) {
+  return {ErrorCode::invalid_argument,
+          std::move(why) + ": give the files that leasehold recover look or plan wrote"};
 }
 
 }  // namespace
@@ -233,41 +271,57 @@ Result<std::vector<node::Survivor>> decode_reports(std::string_view text) {
   return out;
 }
 
-std::string loss_text(const std::vector<node::Survivor>& survivors,
-                      const node::RecoveryPlan& plan) {
-  const node::Survivor& source = survivors[plan.source];
-  std::string out = fmt::format("Recovery {} of cluster {}\n\nWhat may be lost:\n",
-                                hex_text(plan.number), hex_text(source.cluster_id));
-  out += lost_writes_text(source, plan);
-  if (plan.longer) {
-    const node::Survivor& longer = survivors[*plan.longer];
-    out += fmt::format(
-        "  Among them what node {} has up to entry {} (term {}): it has no state ({}).\n",
-        longer.id.value(), longer.last.index.value(), longer.last.term.value(), longer.no_state);
+// ---- Nodes with many groups ----
+
+node::RecoveryScope scope_of(const HostReports& reports) {
+  node::RecoveryScope scope;
+  for (std::size_t group = 1; group <= reports.all; ++group) scope.all.emplace_back(group);
+  scope.only = reports.only;
+  return scope;
+}
+
+bool is_of_hosts(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
+  return json.is_object() && (json.value(kReportFormat, Json()) == kHostRecoveryFormat ||
+                              json.value(kPlanFormat, Json()) == kHostRecoveryFormat);
+}
+
+std::string encode_report(const node::HostSurvivor& host) {
+  Json out = json_of(host);
+  out[kReportFormat] = kHostRecoveryFormat;
+  return out.dump(2) + "\n";
+}
+
+std::string encode_plan(const HostReports& reports) {
+  Json out{{kPlanFormat, kHostRecoveryFormat},
+           {"all", reports.all},
+           {"only", Json::array()},
+           {"hosts", Json::array()}};
+  for (const raft::GroupId group : reports.only) out["only"].push_back(group.value());
+  for (const node::HostSurvivor& host : reports.hosts) out["hosts"].push_back(json_of(host));
+  return out.dump(2) + "\n";
+}
+
+Result<HostReports> decode_host_reports(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (!is_of_hosts(text)) return no_report("it is no report of a node with many groups");
+  HostReports out;
+  if (!json.contains(kPlanFormat)) {
+    auto one = host_of(json);
+    if (!one) return no_report("the report is damaged");
+    out.hosts.push_back(*std::move(one));
+    return out;
   }
-  out += fmt::format(
-      "\nWhat is kept:\n  Everything up to entry {} (term {}), of the log of node {}.\n",
-      source.last.index.value(), source.last.term.value(), source.id.value());
-  if (plan.committed < source.last.index) {
-    out += fmt::format(
-        "  Of that, the survivors do not know whether entries {} to {} were committed. They are\n"
-        "  in the recovered group: a write that was answered with UNKNOWNOUTCOME, or not at all,\n"
-        "  may be executed.\n",
-        plan.committed.value() + 1, source.last.index.value());
+  const auto all = json.find("hosts");
+  if (all == json.end() || !all->is_array() || all->empty() || all->size() > kHostReportsMax ||
+      !take_scope(json, out)) {
+    return no_report("the plan is damaged");
   }
-  out += fmt::format(
-      "\nWhat has to be true:\n"
-      "  Nodes {} are lost for good.\n"
-      "  They must never start again with the directories that they had: together they are able\n"
-      "  to go on as the old group, beside the new one. One that reaches a node of the new group\n"
-      "  is refused, and stops.\n",
-      nodes_text(plan.lost));
-  out += fmt::format(
-      "\nThe recovered group:\n"
-      "  Its log begins behind entry {}; revisions and fencing tokens rise by as\n"
-      "  much, and rise on. It has a cluster id of its own, and the survivors' directories are\n"
-      "  retired.\n",
-      plan.base.value());
+  for (const Json& each : *all) {
+    auto one = host_of(each);
+    if (!one) return no_report("the plan is damaged");
+    out.hosts.push_back(*std::move(one));
+  }
   return out;
 }
 

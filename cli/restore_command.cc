@@ -171,6 +171,17 @@ node::Restored restored_from(const server::BackupManifest& manifest, raft::Index
   return restored;
 }
 
+/// The same of the directory of a node with many groups, whose logs begin where their states end.
+/// Some may be of a backup, in the place of what a recovery could not save.
+node::Restored restored_from(const std::vector<server::BackupManifest>& all,
+                             std::uint64_t generation) {
+  node::Restored restored{generation, raft::Index(0)};
+  for (const server::BackupManifest& one : all) {
+    if (one.recovered_end) restored.recovered = node::Recovered{one.cluster_id, {}, one.taken_s};
+  }
+  return restored;
+}
+
 /// Makes the state of one group in `dir`, where a restoration has begun, and ends that.
 Result<void> restore_group(const std::string& from, const server::BackupManifest& expected,
                            const std::string& dir, std::uint64_t cluster_id, raft::NodeId id) {
@@ -227,10 +238,8 @@ Result<std::vector<server::BackupManifest>> restore(const server::ServeSettings&
         restore_group(files.value()[i], manifests.value()[i], group, cluster_id, settings.node.id);
     if (!done) return done.error();
   }
-  // The groups' logs begin where their states end.
-  if (auto done = node::finish_restoration(dir, {generation, raft::Index(0)}); !done) {
-    return done.error();
-  }
+  const node::Restored restored = restored_from(manifests.value(), generation);
+  if (auto done = node::finish_restoration(dir, restored); !done) return done.error();
   return manifests;
 }
 

@@ -99,6 +99,7 @@ struct NodeStatus {
   std::uint64_t deputy_restarts = 0;
   bool notices_heard = false;          ///< the UDP port for them is open
   std::uint64_t notices_believed = 0;  ///< of the ends of other processes
+  std::uint64_t notices_late = 0;      ///< of processes whose next ones were met already
   std::uint64_t notices_refused = 0;   ///< forged, of unknown processes, or none at all
 };
 

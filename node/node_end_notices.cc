@@ -100,6 +100,7 @@ void EndNotices::describe(NodeStatus& status) const {
   status.notices_heard = listens_;
   if (!port_) return;
   status.notices_believed = port_->counters().believed;
+  status.notices_late = port_->counters().late;
   status.notices_refused = port_->counters().refused;
 }
 

@@ -99,9 +99,7 @@ Result<std::unique_ptr<StoppedLog>> StoppedLog::open(const std::string& data_dir
   if (!mark.ok()) return mark.error();
   if (mark.value().format == storage::kSharedLogFormat) {
     return Error{ErrorCode::unsupported,
-                 fmt::format("{} is of a host with many groups (--groups), which leasehold recover "
-                             "does not take yet: bring members back, or restore a backup",
-                             data_dir)};
+                 fmt::format("{} is of a host with many groups: open all of it", data_dir)};
   }
   auto log = storage::SegmentLog::open(log_options(data_dir, mark.value()));
   if (!log.ok()) return log.error();

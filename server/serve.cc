@@ -326,18 +326,32 @@ Result<void> make_data_dir(const ServeSettings& settings) {
 }
 
 /// Says it at each start: what was lost is missing for good.
-void note_recovery(const node::Recovered& recovered, ServerState& state) {
-  const std::string cluster = fmt::format("{:016x}", recovered.cluster_id);
-  const std::string index = std::to_string(recovered.end.index.value());
-  state.options.recovery = {{"recovered", "yes"},
-                            {"recovered_from_cluster", cluster},
-                            {"recovered_end_term", std::to_string(recovered.end.term.value())},
-                            {"recovered_end_index", index},
-                            {"recovered_at", std::to_string(recovered.at_s)}};
+void note_loss(const node::Recovered& recovered, const std::string& whose) {
   spdlog::warn(
-      "this group was recovered from a lost majority of cluster {}: what was acknowledged there "
+      "{} was recovered from a lost majority of cluster {:016x}: what was acknowledged there "
       "behind entry {} is lost",
-      cluster, index);
+      whose, recovered.cluster_id, recovered.end.index.value());
+}
+
+void note_recovery(const node::Recovered& recovered, const ServeSettings& settings,
+                   ServerState& state) {
+  state.options.recovery = {
+      {"recovered", "yes"},
+      {"recovered_from_cluster", fmt::format("{:016x}", recovered.cluster_id)},
+      {"recovered_at", std::to_string(recovered.at_s)}};
+  if (settings.groups == 1) {
+    state.options.recovery.emplace_back("recovered_end_term",
+                                        std::to_string(recovered.end.term.value()));
+    state.options.recovery.emplace_back("recovered_end_index",
+                                        std::to_string(recovered.end.index.value()));
+    return note_loss(recovered, "this group");
+  }
+  for (std::size_t group = 1; group <= settings.groups; ++group) {
+    const auto restored =
+        node::load_restored(fmt::format("{}/groups/{}", settings.data_dir, group));
+    if (!restored || !restored.value() || !restored.value()->recovered) continue;
+    note_loss(*restored.value()->recovered, fmt::format("group {}", group));
+  }
 }
 
 /// What a session says of this node. `clock` outlives `state`'s use.
@@ -345,7 +359,7 @@ void describe_node(const ServeSettings& settings, ServerState& state,
                    const node::MachineClock& clock) {
   const auto restored = node::load_restored(settings.data_dir);
   if (restored && restored.value() && restored.value()->recovered) {
-    note_recovery(*restored.value()->recovered, state);
+    note_recovery(*restored.value()->recovered, settings, state);
   }
   state.options.notice = [](const std::string& text) { spdlog::warn("{}", text); };
   state.options.clocks = [&clock] { return clock.now(); };

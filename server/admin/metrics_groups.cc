@@ -189,6 +189,9 @@ constexpr ProcessCount kProcessCounts[] = {
      &node::NodeStatus::deputy_restarts},
     {{"leasehold_end_notices_believed_total", counter, "Notices of ends of processes, believed."},
      &node::NodeStatus::notices_believed},
+    {{"leasehold_end_notices_late_total", counter,
+      "Notices of ends of processes whose next ones were known already."},
+     &node::NodeStatus::notices_late},
     {{"leasehold_end_notices_refused_total", counter, "Notices of ends of processes, refused."},
      &node::NodeStatus::notices_refused},
 };

@@ -28,7 +28,10 @@ Json group_members(const ReportSource& source, const node::NodeStatus& status) {
                 {"witness", member.witness},
                 {"connected", member.connected}};
     if (status.role == raft::Role::leader) {
-      one["behind"] = status.last > member.match ? status.last.value() - member.match.value() : 0;
+      // What a peer has is not known before this leader has heard from it.
+      if (member.id == status.id || member.heard_ago) {
+        one["behind"] = status.last > member.match ? status.last.value() - member.match.value() : 0;
+      }
       if (member.heard_ago) one["heard_ago_ms"] = in_milliseconds(*member.heard_ago);
     }
     members.push_back(std::move(one));

@@ -1,3 +1,4 @@
+#include <leasehold/server/commands/info_lines.h>
 #include <leasehold/server/commands/report.h>
 #include <leasehold/server/front/duration.h>
 #include <leasehold/server/front/settings_words.h>
@@ -91,23 +92,7 @@ constexpr NamedCount kWatchCounts[] = {
     {"watch_resyncs", &Counters::watch_resyncs},
 };
 
-class Lines {
- public:
-  void section(const char* title) {
-    if (!text_.empty()) text_.append("\r\n");
-    text_.append("# ").append(title).append("\r\n");
-  }
-  void add(std::string_view key, std::string_view value) {
-    text_.append(key).append(":").append(value).append("\r\n");
-  }
-  void add(std::string_view key, std::uint64_t value) { add(key, std::to_string(value)); }
-  std::string take() { return std::move(text_); }
-
- private:
-  std::string text_;
-};
-
-void server_section(Lines& lines, const node::NodeStatus& status, const ServerState& state) {
+void server_section(InfoLines& lines, const node::NodeStatus& status, const ServerState& state) {
   lines.section("Server");
   lines.add("leasehold_version", kVersion);
   lines.add("redis_version", kRedisVersion);
@@ -119,14 +104,14 @@ void server_section(Lines& lines, const node::NodeStatus& status, const ServerSt
   lines.add("io_threads", state.options.io_threads);
 }
 
-void clients_section(Lines& lines, const ServerState& state) {
+void clients_section(InfoLines& lines, const ServerState& state) {
   lines.section("Clients");
   lines.add("connected_clients", state.clients.load(std::memory_order_relaxed));
   lines.add("maxclients", state.live.clients_max());
   lines.add("tls_clients", state.tls_clients.load(std::memory_order_relaxed));
 }
 
-void memory_section(Lines& lines, const ServerState& state) {
+void memory_section(InfoLines& lines, const ServerState& state) {
   lines.section("Memory");
   lines.add("used_memory_rss", resident_bytes());
   lines.add("client_memory", state.client_memory.used());
@@ -136,12 +121,12 @@ void memory_section(Lines& lines, const ServerState& state) {
   lines.add("client_input_buffers", state.input_bytes.load(std::memory_order_relaxed));
 }
 
-void persistence_section(Lines& lines) {
+void persistence_section(InfoLines& lines) {
   lines.section("Persistence");
   lines.add("loading", 0);  // clients of Redis wait for it
 }
 
-void stats_section(Lines& lines, const ServerState& state) {
+void stats_section(InfoLines& lines, const ServerState& state) {
   lines.section("Stats");
   lines.add("total_connections_received", state.sum(&Counters::connections));
   lines.add("rejected_connections", state.sum(&Counters::connections_refused));
@@ -177,7 +162,8 @@ std::uint64_t peer_connections(const node::NodeStatus& status, std::string_view 
   return count;
 }
 
-void replication_section(Lines& lines, const node::NodeStatus& status, const ServerState& state) {
+void replication_section(InfoLines& lines, const node::NodeStatus& status,
+                         const ServerState& state) {
   lines.section("Replication");
   lines.add("role", role_name(status.role));
   lines.add("term", status.term.value());
@@ -202,10 +188,11 @@ void replication_section(Lines& lines, const node::NodeStatus& status, const Ser
   lines.add("deputy_restarts", status.deputy_restarts);
   lines.add("end_notices", status.notices_heard ? "heard" : "not heard");
   lines.add("end_notices_believed", status.notices_believed);
+  lines.add("end_notices_late", status.notices_late);
   lines.add("end_notices_refused", status.notices_refused);
 }
 
-void leasehold_section(Lines& lines, const node::NodeStatus& status, const ServerState& state) {
+void leasehold_section(InfoLines& lines, const node::NodeStatus& status, const ServerState& state) {
   lines.section("Leasehold");
   lines.add("lease_left_us", static_cast<std::uint64_t>(status.lease_left.count() / 1000));
   lines.add("lease_reads", state.options.lease_reads ? "on" : "off");
@@ -217,7 +204,7 @@ void leasehold_section(Lines& lines, const node::NodeStatus& status, const Serve
   }
 }
 
-void state_section(Lines& lines, const StateHealth& health) {
+void state_section(InfoLines& lines, const StateHealth& health) {
   lines.section("State");
   lines.add("state_served", health.refuses.load() ? "no" : "yes");
   lines.add("state_compares", health.compares.load());
@@ -228,7 +215,7 @@ void state_section(Lines& lines, const StateHealth& health) {
   lines.add("state_last_scrub", static_cast<std::uint64_t>(health.last_scrub.load()));
 }
 
-void watches_section(Lines& lines, const ServerState& state,
+void watches_section(InfoLines& lines, const ServerState& state,
                      const kv::EventHistory::Figures& history) {
   lines.section("Watches");
   lines.add("watchers", state.watchers.load(std::memory_order_relaxed));
@@ -333,6 +320,7 @@ nlohmann::ordered_json driver_json(const node::NodeStatus& status) {
       {"frames_rejected", status.frames_rejected},
       {"deputy_restarts", status.deputy_restarts},
       {"end_notices_believed", status.notices_believed},
+      {"end_notices_late", status.notices_late},
       {"end_notices_refused", status.notices_refused},
   };
 }
@@ -363,7 +351,7 @@ std::string info_text(const std::vector<std::string>& names, const node::NodeSta
   const auto wanted = [&](std::string_view name) {
     return all || std::find(names.begin(), names.end(), name) != names.end();
   };
-  Lines lines;
+  InfoLines lines;
   if (wanted("server")) server_section(lines, status, state);
   if (wanted("clients")) clients_section(lines, state);
   if (wanted("memory")) memory_section(lines, state);

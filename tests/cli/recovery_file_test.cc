@@ -1,5 +1,6 @@
 // The reports and plans of leasehold recover, which go from machine to machine, and what they say.
 #include <leasehold/cli/recovery_file.h>
+#include <leasehold/cli/recovery_text.h>
 
 #include <gtest/gtest.h>
 

@@ -241,18 +241,22 @@ def retired_ones_do_not_start(loss):
         check("this directory is retired: no node may start on it" in node.log_text(), node.log_text())
 
 
-def restore(options, loss, new, state):
-    """Five members; where a survivor was, the peer port is the same."""
+def restore_peers(loss, new):
+    """Where a survivor was, the peer port is the same."""
     old = dict(peer.split("=") for peer in loss.cluster.peers.split(","))
     fresh = dict(peer.split("=") for peer in new.peers.split(","))
     kept = {str(node.id) for node in loss.survivors}
-    peers = ",".join(f"{number}={(old if number in kept else fresh)[number]}" for number in fresh)
+    new.peers = ",".join(f"{number}={(old if number in kept else fresh)[number]}" for number in fresh)
+
+
+def restore(options, loss, new, state):
+    """Five members."""
+    restore_peers(loss, new)
     for node in new.nodes:
-        node.peers = peers
+        node.peers = new.peers
         done = subprocess.run([options.binary, "restore", "--from", state, "--data-dir", node.data_dir, "--id",
-                               str(node.id), "--peers", peers], capture_output=True, text=True, check=False)
+                               str(node.id), "--peers", new.peers], capture_output=True, text=True, check=False)
         check(done.returncode == DONE, done.stderr)
-    new.peers = peers
 
 
 def numbers_of(manifest):

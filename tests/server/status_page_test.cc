@@ -100,6 +100,8 @@ TEST(StatusReport, ALeaderTellsOfItsLeaseAndItsMembers) {
   EXPECT_EQ(json.at("members")[1].at("admin"), "10.0.0.2:7301");
   EXPECT_EQ(json.at("members")[2].at("admin"), "");
   EXPECT_FALSE(json.at("members")[2].contains("heard_ago_ms"));
+  EXPECT_TRUE(json.at("members")[0].contains("behind")) << "what it has itself is known";
+  EXPECT_FALSE(json.at("members")[2].contains("behind")) << "not heard since this leader leads";
   EXPECT_EQ(json.at("events")[0].at("text"), "holds the lease");
 }
 
