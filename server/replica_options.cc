@@ -89,6 +89,7 @@ node::GroupOptions group_options(const ServeSettings& settings, const node::Node
   }
   group.timing = options.timing;
   group.preference_settle = options.preference_settle;
+  group.tracer = options.tracer;
   group.limits = options.limits;
   replica::Limits& limits = group.limits;
   limits.cache_bytes_max = share_of(limits.cache_bytes_max, settings.groups, kCacheBytesMin);

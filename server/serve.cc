@@ -12,6 +12,7 @@
 #include <leasehold/server/node_log.h>
 #include <leasehold/server/replicas.h>
 #include <leasehold/server/serve.h>
+#include <leasehold/server/span_file.h>
 #include <leasehold/server/start_watch.h>
 #include <leasehold/server/terminal.h>
 #include <leasehold/storage/private_folder.h>
@@ -369,6 +370,28 @@ void describe_node(const ServeSettings& settings, ServerState& state,
   state.users_known = state.options.witness;
 }
 
+/// Null: nobody wants them. `clock` and `state` outlive it.
+Result<std::unique_ptr<SpanFile>> open_spans(const ServeSettings& settings,
+                                             const node::MachineClock& clock, ServerState& state) {
+  if (settings.spans.empty()) return std::unique_ptr<SpanFile>();
+  SpanFile::Options options;
+  options.path = settings.spans;
+  options.ratio = settings.spans_ratio;
+  options.bytes_max = settings.spans_bytes;
+  options.resource = {settings.node.cluster, std::to_string(settings.node.id.value()), kVersion,
+                      settings.advertise};
+  options.unix_now_ns = [] { return std::chrono::nanoseconds(wall_now()).count(); };
+  options.notice = [](const std::string& text) { spdlog::warn("{}", text); };
+  auto spans = SpanFile::open(std::move(options), clock);
+  if (!spans) return spans.error();
+  SpanFile& file = *spans.value();
+  state.tracer = &file;
+  state.options.set_spans_ratio = [&file](double ratio) { file.set_ratio(ratio); };
+  state.options.spans = [&file] { return file.counts(); };
+  spdlog::info("spans of {} of the commands go to {}", settings.spans_ratio, settings.spans);
+  return spans;
+}
+
 Result<int> serve(const ServeSettings& settings) {
   if (const auto made = make_data_dir(settings); !made) return made.error();
   node::NodeOptions options = node_options(settings);
@@ -387,6 +410,10 @@ Result<int> serve(const ServeSettings& settings) {
   describe_node(settings, state, *clock.value());
   storage::SyncTimes syncs(*clock.value());
   options.sync_times = &syncs;
+  // The node and its clients, which end first, write to it.
+  const auto spans = open_spans(settings, *clock.value(), state);
+  if (!spans) return spans.error();
+  options.tracer = spans.value().get();
   auto opened = Replicas::open(settings, options, *clock.value(), failure);
   if (!opened) return opened.error();
   Replicas& replicas = *opened.value();

@@ -1,5 +1,5 @@
-#include <leasehold/server/front/log_level.h>
 #include <leasehold/server/front/words.h>
+#include <leasehold/server/report_settings.h>
 #include <leasehold/server/security_settings.h>
 #include <leasehold/server/setting_words.h>
 #include <leasehold/server/settings.h>
@@ -100,20 +100,6 @@ Result<void> set_vm_clock(ServeSettings& settings, const std::string& text) {
 
 Result<void> set_deputy(ServeSettings& settings, const std::string& text) {
   settings.deputy = text.empty() ? "off" : text;
-  return {};
-}
-
-Result<void> set_log_level(ServeSettings& settings, const std::string& text) {
-  if (redis_log_level(text).empty()) {
-    return invalid(quoted(text) + " is none of trace, debug, info, warn, error, off");
-  }
-  settings.log_level = text;
-  return {};
-}
-
-Result<void> set_log_format(ServeSettings& settings, const std::string& text) {
-  if (text != "text" && text != "json") return invalid(quoted(text) + " is neither text nor json");
-  settings.log_format = text;
   return {};
 }
 
@@ -476,10 +462,21 @@ const SettingSpec kSettings[] = {
     {"scrub-interval", "DURATION", "1440m",
      "Time in which all that is stored is read back, in the background. 0s: never",
      set_check_interval<&ServeSettings::scrub_interval>},
-    {"log-level", "LEVEL", "info", "trace, debug, info, warn, error or off", set_log_level},
+    {"log-level", "LEVEL", "info", "trace, debug, info, warn, error or off", set_first_log_level},
     {"log-format", "FORMAT", "text",
      "How lines of the log are written: text for people, or json, an object in each line",
      set_log_format},
+    {"spans", "FILE", "",
+     "Write when commands, proposals and reads passed their stations to this file, in lines of "
+     "OpenTelemetry's JSON; without it: nowhere",
+     set_spans},
+    {"spans-ratio", "FRACTION", "0.01",
+     "Part of the commands that have such spans, from 0 to 1; one that names its trace is as its "
+     "caller decided",
+     set_spans_ratio},
+    {"spans-bytes", "BYTES", "64M",
+     "When the file of --spans has this size it becomes FILE.1, in place of the one before",
+     set_spans_bytes},
 };
 
 }  // namespace

@@ -26,6 +26,9 @@ struct ServeSettings {
   bool admin_open = false;                              ///< all who reach that port are answered
   std::string log_level = "info";
   std::string log_format = "text";  ///< or "json"
+  std::string spans;                ///< the file that gets them; empty: none
+  double spans_ratio = 0.01;
+  std::uint64_t spans_bytes = std::uint64_t{64} << 20U;
   /// How long a signal to end waits for what is in flight and for another leader; zero: not at all.
   lease::Duration drain_timeout = std::chrono::seconds(5);
   /// The page of the VM clock device; empty: where the kernel shows it, if it does; "off": neither

@@ -124,6 +124,11 @@ constexpr MetricSpec kMemoryMax{"leasehold_client_memory_max_bytes", gauge, "Mos
 constexpr MetricSpec kInput{"leasehold_client_input_bytes", gauge, "Bytes of unfinished requests."};
 constexpr MetricSpec kSlow{"leasehold_slow_commands", gauge, "Slow commands kept for SLOWLOG."};
 
+constexpr MetricSpec kSpans{"leasehold_spans_written_total", counter,
+                            "Spans that were written to the file of --spans."};
+constexpr MetricSpec kSpansLost{"leasehold_spans_lost_total", counter,
+                                "Spans that were not, by the reason."};
+
 void lease_left(const ServerState& state, MetricsText& page) {
   std::vector<std::uint64_t> counts(Counters::kLeaseBuckets);
   std::uint64_t sum = 0;
@@ -172,6 +177,11 @@ void client_metrics(const MetricsSource& source, MetricsText& page) {
   page.one(kMemoryMax, std::uint64_t{state.options.client_memory_max});
   page.one(kInput, std::uint64_t{state.input_bytes.load(std::memory_order_relaxed)});
   page.one(kSlow, std::uint64_t{state.slow_log.size()});
+  const SpanCounts spans = state.options.spans();
+  page.one(kSpans, spans.written);
+  page.family(kSpansLost);
+  page.add(spans.crowded, {{"reason", "crowded"}});
+  page.add(spans.unwritten, {{"reason", "file"}});
 }
 
 }  // namespace leasehold::server

@@ -75,6 +75,7 @@ constexpr std::array kAboutTheNode = {
     Listed{"leasehold|snapshot", kOperators | c::leasehold},
     Listed{"leasehold|status", c::slow | c::leasehold | c::dangerous},
     Listed{"leasehold|trace", kOperators | c::leasehold},
+    Listed{"leasehold|traceparent", c::fast | c::leasehold | c::connection},
     Listed{"leasehold|transfer", kOperators | c::leasehold},
     Listed{"leasehold|unwatch", c::slow | c::leasehold | c::pubsub},
     Listed{"leasehold|watch", c::slow | c::leasehold | c::pubsub | c::read},

@@ -205,6 +205,8 @@ constexpr CommandSpec kCommands[] = {
     other("leasehold|trace", -3, kNone, Group::leasehold, run_leasehold_trace,
           "Records the protocol of this node, without data of clients, for leasehold trace: START "
           "span | NEXT id | STOP id"),
+    other("leasehold|traceparent", 3, kNone, Group::leasehold, run_leasehold_traceparent,
+          "Makes the next command a part of this trace: 00-trace-span-flags, as W3C writes it"),
     other("leasehold|transfer", -2, Effect::after_writes, Group::leasehold, run_leasehold_transfer,
           "Transfers the leadership, to the voter that has most of the log or to [id]"),
     other("leasehold|unwatch", 2, kNone, Group::leasehold, run_leasehold_unwatch,

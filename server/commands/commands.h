@@ -188,6 +188,7 @@ void scan_range(StoreReader& reader, const Arguments& args, std::string& out);
 // commands_transfer.cc
 void run_leasehold_settings(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_trace(Session& session, const Arguments& args, std::string& out);
+void run_leasehold_traceparent(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_transfer(Session& session, const Arguments& args, std::string& out);
 
 }  // namespace leasehold::server

@@ -27,7 +27,7 @@ using Change = std::function<Shown(LiveSettings&)>;
 constexpr const char* kFixed =
     "settings are flags of 'leasehold serve' and change with a restart; CONFIG GET shows them. "
     "CONFIG SET changes maxclients, timeout, idle-timeout, slowlog-log-slower-than, "
-    "slowlog-threshold, loglevel and log-level, until the node stops";
+    "slowlog-threshold, spans-ratio, loglevel and log-level, until the node stops";
 
 /// Many clients set this before they subscribe. Events of its classes g, $ and x are always sent
 /// here, and there are no events of the other types; the classes m and n are not supported.
@@ -129,6 +129,17 @@ std::string set_loglevel(std::string_view text, const ServerOptions& start, Chan
   return {};
 }
 
+std::string set_spans_ratio(std::string_view text, const ServerOptions& start, Change& change) {
+  const auto millionths = parse_scaled(text, 1'000'000);
+  if (!millionths || *millionths > 1'000'000) return "it is a fraction from 0 to 1";
+  if (!start.set_spans_ratio) return "this node was started without --spans: nobody writes them";
+  change = [ratio = static_cast<double>(*millionths) / 1e6, &start](LiveSettings&) -> Shown {
+    start.set_spans_ratio(ratio);
+    return {{"spans-ratio", fmt::format("{}", ratio)}};
+  };
+  return {};
+}
+
 struct Setter {
   std::string_view name;
   std::string (*set)(std::string_view text, const ServerOptions& start, Change& change);
@@ -138,6 +149,7 @@ constexpr Setter kSetters[] = {{"maxclients", set_maxclients},
                                {"idle-timeout", set_idle_timeout},
                                {"slowlog-log-slower-than", set_slower_than},
                                {"slowlog-threshold", set_slowlog_threshold},
+                               {"spans-ratio", set_spans_ratio},
                                {"loglevel", set_loglevel},
                                {"log-level", set_log_level}};
 

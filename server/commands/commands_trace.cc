@@ -1,4 +1,5 @@
-// LEASEHOLD TRACE: the protocol of this node is recorded, and taken part by part.
+// LEASEHOLD TRACE: the protocol of this node is recorded, and taken part by part. LEASEHOLD
+// TRACEPARENT: a client's own trace.
 #include <leasehold/server/commands/commands.h>
 #include <leasehold/server/commands/map_reply.h>
 #include <leasehold/server/commands/report.h>
@@ -114,6 +115,17 @@ void run_leasehold_trace(Session& session, const Arguments& args, std::string& o
         append_simple(reply, "OK");
         answer(stopped ? reply : trace_error(stopped.error()));
       });
+}
+
+void run_leasehold_traceparent(Session& session, const Arguments& args, std::string& out) {
+  const auto parent = replica::parse_traceparent(args[2]);
+  if (!parent) {
+    return session.refuse(out,
+                          "ERR expected LEASEHOLD TRACEPARENT 00-trace-span-flags: 32, 16 and 2 "
+                          "digits from 0 to f, as in the header traceparent of W3C");
+  }
+  session.trace.next = *parent;
+  append_simple(out, "OK");
 }
 
 }  // namespace leasehold::server

@@ -4,6 +4,7 @@
 #include <leasehold/base/bytes.h>
 #include <leasehold/lease/instant.h>
 #include <leasehold/raft/types.h>
+#include <leasehold/replica/span.h>
 #include <leasehold/server/front/command_spec.h>
 #include <leasehold/server/front/joined_reply.h>
 #include <leasehold/server/front/multi.h>
@@ -34,6 +35,7 @@ struct Place {
   const CommandSpec* spec = nullptr;
   const ServedGroup* group = nullptr;
   std::chrono::nanoseconds begun{0};
+  replica::SpanPointer span;       ///< of the command; null: it is not recorded
   std::size_t bytes = 0;           ///< that it holds: of the command, later of the reply
   std::string key;                 ///< the first one, cut, for the slow log
   std::vector<std::string> words;  ///< of a read
@@ -56,7 +58,8 @@ struct ReadBatch {
   raft::ReadMode mode = raft::ReadMode::lease;
   /// For FreshSince: earliest() if no read of the batch asked for the age of the state.
   lease::HolderInstant began = lease::HolderInstant::earliest();
-  ReadNote note;  ///< of the last of them
+  ReadNote note;              ///< of the last of them
+  replica::SpanPointer span;  ///< of one of them; null: none has one
 };
 
 }  // namespace leasehold::server

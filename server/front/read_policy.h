@@ -53,6 +53,13 @@ enum class ReadFallback : std::uint8_t {
 };
 const char* read_fallback_text(ReadFallback fallback);
 
+/// What happens to a read that has arrived.
+enum class ReadRoute : std::uint8_t {
+  now,   ///< it may be made
+  wait,  ///< when apply has reached the commit index that the note saw
+  ask,   ///< when the node has justified it, in the note's mode
+};
+
 /// Plain fields of one connection, written at each of its reads.
 struct ReadNote {
   ReadPolicy policy;

@@ -7,6 +7,7 @@
 #include <leasehold/server/front/client_memory.h>
 #include <leasehold/server/front/client_tls.h>
 #include <leasehold/server/front/command_spec.h>
+#include <leasehold/server/front/command_trace.h>
 #include <leasehold/server/front/counters.h>
 #include <leasehold/server/front/live_settings.h>
 #include <leasehold/server/front/read_policy.h>
@@ -28,6 +29,10 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+namespace leasehold::node {
+class Tracer;
+}
 
 namespace leasehold::server {
 
@@ -95,6 +100,10 @@ struct ServerOptions {
   std::function<void(const std::string& level)> set_log_level;
   /// What INFO says of a recovery from a lost majority, name and value.
   std::vector<std::pair<std::string, std::string>> recovery{{"recovered", "no"}};
+  /// The part of the commands that have a span, from now on. Any thread. Empty: none have one.
+  std::function<void(double)> set_spans_ratio;
+  /// Any thread.
+  std::function<SpanCounts()> spans = [] { return SpanCounts(); };
   /// Takes sentences for the operator's log. May be empty.
   std::function<void(const std::string&)> notice;
   /// What CONFIG GET shows, name and value.
@@ -155,6 +164,7 @@ struct ServerState {
   SlowLog slow_log;
   ScanCursors scan_cursors;
   ScriptCache scripts;
+  node::Tracer* tracer = nullptr;            ///< set before the first connection; null: none
   ClientDirectory* clients_known = nullptr;  ///< set before the first connection
   std::uint16_t port = 0;  ///< of the client listener; set before the first connection
   std::atomic<std::int64_t> next_ttl_warning{0};   ///< of the coarse clock: not before

@@ -129,6 +129,7 @@ void Session::run_one(const CommandSpec* spec, const Arguments& args) {
   running_args_ = &args;
   silent_ = reply_wish_ != ReplyWish::all;
   if (reply_wish_ == ReplyWish::not_the_next) reply_wish_ = ReplyWish::all;
+  if (context_.state.tracer != nullptr) begin_span(spec);
   if (line_.empty() && !silent_) {
     dispatch(spec, args, output_);
   } else {
@@ -145,6 +146,8 @@ void Session::run_one(const CommandSpec* spec, const Arguments& args) {
   }
   work_ += args.size() + (output_.size() - replied_before) / kReplyBytesPerWord;
   if (deferred_) return;
+  if (trace.span)
+    end_span(std::exchange(trace.span, nullptr), std::string_view(output_).substr(replied_before));
   const std::chrono::nanoseconds now = coarse_now();
   const std::chrono::nanoseconds took = now - std::exchange(coarse_, now);
   if (took.count() > 0 && spec != nullptr) {
@@ -278,6 +281,7 @@ std::uint64_t Session::take_place(PlaceKind kind, std::size_t bytes) {
   taken.spec = running_;
   taken.group = group_;
   taken.slot = slot_;
+  taken.span = std::move(trace.span);
   if (running_ != nullptr && running_args_->size() > 1 && !has_secret_words(*running_)) {
     taken.key = (*running_args_)[1].substr(0, kSlowLogKeyBytes);
   }
@@ -310,9 +314,9 @@ void Session::flush_line() {
   while (!line_.empty() && output_.size() < kOutputBytesMax && work_ < kTurnWork) {
     Place& front = line_.front();
     if (front.state == PlaceState::waiting) break;
+    const std::size_t before = output_.size();
     if (front.state == PlaceState::granted) {
       const Arguments args(front.words.begin(), front.words.end());
-      const std::size_t before = output_.size();
       group_ = front.group;
       if (!forbids_since(front.users, *front.spec, args, output_)) {
         if (front.groups_left > 0 || !front.earlier.empty() ||
@@ -332,6 +336,7 @@ void Session::flush_line() {
     } else if (!front.silent) {
       output_.append(front.reply);
     }
+    if (front.span) end_span(front.span, std::string_view(output_).substr(before));
     const std::chrono::nanoseconds took = coarse_now() - front.begun;
     if (front.spec != nullptr) note_slow(front.spec, front.key, took);
     bytes_under_way_ -= front.bytes;

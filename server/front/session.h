@@ -9,6 +9,7 @@
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/store.h>
 #include <leasehold/server/front/command_spec.h>
+#include <leasehold/server/front/command_trace.h>
 #include <leasehold/server/front/counters.h>
 #include <leasehold/server/front/event_hubs.h>
 #include <leasehold/server/front/executor.h>
@@ -173,6 +174,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Multi& multi() { return multi_; }
   Protocol protocol = Protocol::resp2;
   std::string name;
+  CommandTrace trace;
   bool tls = false;              ///< the connection
   std::string certificate_user;  ///< in the client's certificate, which is valid; empty: none
   /// For the replies from here on, that of the command at hand included.
@@ -224,16 +226,14 @@ class Session : public std::enable_shared_from_this<Session> {
   void note_slow(const CommandSpec* spec, std::string_view key, std::chrono::nanoseconds took);
   bool read_keys_fit(const CommandSpec& spec, const Arguments& args, std::size_t& bytes,
                      std::string& out);
-  /// What happens to a read that has arrived.
-  enum class Route : std::uint8_t {
-    now,   ///< it may be made
-    wait,  ///< when apply has reached the commit index that `last_read_` saw
-    ask,   ///< when the node has justified it, in last_read_'s mode
-  };
   /// Judges it, counts it, and notes in `last_read_` why.
-  Route judge_read(const ReadPolicy& policy);
-  Route judge_lease_read();
-  void enter(std::uint64_t number, Route route);  ///< the place of a read that goes this way
+  ReadRoute judge_read(const ReadPolicy& policy);
+  ReadRoute judge_lease_read();
+  void begin_span(const CommandSpec* spec);  ///< trace.span, if it is to have one
+  void end_span(const replica::SpanPointer& span, std::string_view reply);
+  void note_read_span(ReadRoute route);
+  void note_justified(const ReadBatch& batch, const ReadNote& note);
+  void enter(std::uint64_t number, ReadRoute route);  ///< the place of a read that goes this way
   void ask_node(std::uint64_t number, const ReadPolicy& policy);
   /// False, and nothing is appended: `may_wait`, and the slot was not in the group all the while.
   bool answer(const CommandSpec& spec, const Arguments& args, bool may_wait, std::string& out);

@@ -36,11 +36,12 @@ void Session::read(const CommandSpec& spec, const Arguments& args, const ReadPol
   std::size_t bytes = 0;
   if (!read_keys_fit(spec, args, bytes, out)) return;
   if (in_each) group_ = &context_.groups.all().front();
-  const Route route = judge_read(policy);
+  const ReadRoute route = judge_read(policy);
+  if (trace.span) note_read_span(route);
   const bool is_long = in_each || is_long_read(spec, args.size());
   if (is_long) good_in_a_row_ = 0;
   const bool at_once =
-      route == Route::now && line_.empty() && !is_long && !is_long_watch(spec, args.size());
+      route == ReadRoute::now && line_.empty() && !is_long && !is_long_watch(spec, args.size());
   if (at_once && answer(spec, args, slot_.has_value(), out)) return;
   const std::uint64_t number = take_place(PlaceKind::read, bytes);
   Place& taken = place(number);
@@ -53,20 +54,21 @@ void Session::read(const CommandSpec& spec, const Arguments& args, const ReadPol
   enter(number, route);
 }
 
-void Session::enter(std::uint64_t number, Route route) {
+void Session::enter(std::uint64_t number, ReadRoute route) {
   switch (route) {
-    case Route::now: place(number).state = PlaceState::granted; break;
-    case Route::wait:
+    case ReadRoute::now: place(number).state = PlaceState::granted; break;
+    case ReadRoute::wait:
       waiting_.group = group_;
       waiting_index_ = std::max(waiting_index_, last_read_.look.state.commit);
       waiting_.places.push_back(number);
+      if (place(number).span) waiting_.span = place(number).span;
       waiting_.note = last_read_;
       break;
-    case Route::ask: ask_node(number, place(number).policy); break;
+    case ReadRoute::ask: ask_node(number, place(number).policy); break;
   }
 }
 
-Session::Route Session::judge_read(const ReadPolicy& policy) {
+ReadRoute Session::judge_read(const ReadPolicy& policy) {
   Counters& counters = *context_.counters;
   // The reads that wait together are of one group.
   const auto of_another = [this](const ReadBatch& batch) {
@@ -92,27 +94,27 @@ Session::Route Session::judge_read(const ReadPolicy& policy) {
     if (view.fresh_since().covers(note.look.at, *policy.stale_bound)) {
       counters.stale_hits.add();
       note.end = ReadEnd::stale;
-      return Route::now;
+      return ReadRoute::now;
     }
     counters.stale_fallbacks.add();
     note.bound_missed = true;
   }
   if (policy.mode == raft::ReadMode::lease && context_.state.options.lease_reads) {
-    const Route route = judge_lease_read();
-    if (policy.stale_bound && route == Route::now) view.fresh_since().raise(began);
-    if (route == Route::wait) waiting_.began = std::max(waiting_.began, began);
+    const ReadRoute route = judge_lease_read();
+    if (policy.stale_bound && route == ReadRoute::now) view.fresh_since().raise(began);
+    if (route == ReadRoute::wait) waiting_.began = std::max(waiting_.began, began);
     return route;
   }
   if (policy.mode == raft::ReadMode::log) {
     counters.log_asked.add();
-    return Route::ask;
+    return ReadRoute::ask;
   }
   if (policy.mode == raft::ReadMode::lease) note.fallback = ReadFallback::lease_reads_off;
   counters.quorum_asked.add();
-  return Route::ask;
+  return ReadRoute::ask;
 }
 
-Session::Route Session::judge_lease_read() {
+ReadRoute Session::judge_lease_read() {
   Counters& counters = *context_.counters;
   ReadNote& note = last_read_;
   const auto index = note.look.readable_index();
@@ -120,16 +122,16 @@ Session::Route Session::judge_lease_read() {
     counters.lease_fallbacks.add();
     const bool never = note.look.state.end == raft::HolderInstant::earliest();
     note.fallback = never ? ReadFallback::no_lease : ReadFallback::lease_over;
-    return Route::ask;
+    return ReadRoute::ask;
   }
   if (note.applied >= *index) {
     counters.note_lease_hit(note.look.state.end - note.look.at);
     note.end = ReadEnd::lease;
-    return Route::now;
+    return ReadRoute::now;
   }
   counters.lease_waits.add();
   note.fallback = ReadFallback::apply_lags;
-  return Route::wait;
+  return ReadRoute::wait;
 }
 
 void Session::ask_node(std::uint64_t number, const ReadPolicy& policy) {
@@ -140,6 +142,7 @@ void Session::ask_node(std::uint64_t number, const ReadPolicy& policy) {
   asking_.mode = mode;
   asking_.group = group_;
   asking_.places.push_back(number);
+  if (place(number).span) asking_.span = place(number).span;
   asking_.note = last_read_;
 }
 
@@ -148,7 +151,9 @@ void Session::submit_reads() {
   if (!waiting_.places.empty()) {
     waiting_.waited = true;
     node::Group& group = waiting_.group->group;
-    group.wait_applied(std::exchange(waiting_index_, raft::Index()), timeout,
+    node::CallOptions options(timeout);
+    options.trace = CommandTrace::of(waiting_.span);
+    group.wait_applied(std::exchange(waiting_index_, raft::Index()), options,
                        read_completion(std::exchange(waiting_, {})));
   }
   if (!asking_.places.empty()) {
@@ -157,7 +162,9 @@ void Session::submit_reads() {
     node::Group& group = asking_.group->group;
     asking_.began = group.clock().holder_now();
     const raft::ReadMode mode = asking_.mode;
-    group.read(mode, timeout, read_completion(std::exchange(asking_, {})));
+    node::CallOptions options(timeout);
+    options.trace = CommandTrace::of(asking_.span);
+    group.read(mode, options, read_completion(std::exchange(asking_, {})));
   }
 }
 
@@ -207,6 +214,7 @@ void Session::finish_reads(const ReadBatch& batch, const replica::ReadResult& re
   count->add(batch.places.size());
   note.waited = batch.group->group.clock().holder_now() - note.look.at;
   if (note.number >= last_read_.number) last_read_ = note;
+  if (batch.span) note_justified(batch, note);
   for (const std::uint64_t number : batch.places) {
     if (result.index) {
       place(number).state = PlaceState::granted;

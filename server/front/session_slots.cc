@@ -155,6 +155,7 @@ bool Session::go_to_session(std::uint64_t id) {
 void Session::submit_write(std::uint64_t number, Bytes command, bool repeatable) {
   node::CallOptions options(context_.state.options.command_timeout);
   options.repeatable = repeatable;
+  options.trace = CommandTrace::of(place(number).span);
   place(number).group->group.propose(
       std::move(command), options,
       [weak = weak_from_this(), &executor = *context_.executor,

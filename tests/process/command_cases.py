@@ -1334,6 +1334,8 @@ ours("leasehold|trace", "LEASEHOLD TRACE START soon", r"-ERR ")
 ours("leasehold|trace", "LEASEHOLD TRACE LIST", r"-ERR expected LEASEHOLD TRACE START span")
 ours("leasehold|trace", "LEASEHOLD TRACE NEXT 1", r"-ERR there is no such recording, or no more")
 ours("leasehold|trace", "LEASEHOLD TRACE STOP x", r"-ERR expected LEASEHOLD TRACE START span")
+ours("leasehold|traceparent", "LEASEHOLD TRACEPARENT 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", r"\+OK")
+ours("leasehold|traceparent", "LEASEHOLD TRACEPARENT 00-0af7", r"-ERR expected LEASEHOLD TRACEPARENT")
 ours("leasehold|transfer", "LEASEHOLD TRANSFER nobody", r"-ERR 'nobody' is not the number of a node")
 ours("leasehold|transfer", "LEASEHOLD TRANSFER 9",
      r"-(ERR node 9 is not a voter of this group|NOLEADER this node does not lead)")

@@ -48,10 +48,12 @@ class FakeNode final : public node::Node {
     view_.fresh_since().set_drift_ppm(0);
     view_.publish_level(raft::kNewestLevel);
   }
-  void propose(Bytes command, node::CallOptions, replica::ProposeCompletion done) override {
+  void propose(Bytes command, node::CallOptions options, replica::ProposeCompletion done) override {
+    note_trace(options);
     queue(proposals_, Proposal{std::move(command), std::move(done)});
   }
-  void read(raft::ReadMode mode, node::CallOptions, replica::ReadCompletion done) override {
+  void read(raft::ReadMode mode, node::CallOptions options, replica::ReadCompletion done) override {
+    note_trace(options);
     queue(reads_, ReadCall{mode, std::move(done)});
   }
   void wait_applied(raft::Index index, node::CallOptions, replica::ReadCompletion done) override {
@@ -103,6 +105,11 @@ class FakeNode final : public node::Node {
   kv::MemoryStore& store() { return store_; }
   StateHealth& health() { return health_; }
   ManualClock& manual_clock() { return clock_; }
+  /// Those that proposals and reads have named.
+  std::vector<replica::TraceContext> take_traces() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(traces_, {});
+  }
   std::size_t proposals() const { return proposals_.size(); }
   std::size_t reads() const { return reads_.size(); }
   std::size_t waits() const { return waits_.size(); }
@@ -193,6 +200,10 @@ class FakeNode final : public node::Node {
   }
 
  private:
+  void note_trace(const node::CallOptions& options) {
+    const std::lock_guard lock(mutex_);
+    if (options.trace != nullptr) traces_.push_back(*options.trace);
+  }
   struct Proposal {
     Bytes command;
     replica::ProposeCompletion done;
@@ -262,6 +273,7 @@ class FakeNode final : public node::Node {
   bool old_ = false;
   lease::HolderInstant lease_ = lease::HolderInstant::earliest();
   raft::Index commit_;
+  std::vector<replica::TraceContext> traces_;
   std::deque<Proposal> proposals_;
   std::deque<ReadCall> reads_;
   std::deque<WaitCall> waits_;

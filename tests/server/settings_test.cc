@@ -200,6 +200,9 @@ TEST(Settings, WrongOnesAreRefusedByName) {
   EXPECT_THAT(refusal(with("listen", "7201")), HasSubstr("--listen: '7201' is not an address"));
   EXPECT_THAT(refusal(with("log-level", "loud")), HasSubstr("--log-level: 'loud'"));
   EXPECT_THAT(refusal(with("log-format", "xml")), HasSubstr("--log-format: 'xml'"));
+  EXPECT_THAT(refusal(with("spans-ratio", "1.01")), HasSubstr("--spans-ratio: '1.01'"));
+  EXPECT_THAT(refusal(with("spans-ratio", "-0.1")), HasSubstr("--spans-ratio: '-0.1'"));
+  EXPECT_THAT(refusal(with("spans-bytes", "64K")), HasSubstr("--spans-bytes"));
   EXPECT_THAT(refusal(with("io-threads", "0")), HasSubstr("--io-threads: '0'"));
   EXPECT_THAT(refusal(with("cluster", "")), HasSubstr("--cluster"));
   EXPECT_THAT(refusal(with("command-timeout", "0s")), HasSubstr("--command-timeout"));
