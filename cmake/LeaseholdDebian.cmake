@@ -43,9 +43,11 @@ install(FILES ${packaging}/leasehold.service DESTINATION /lib/systemd/system COM
 install(FILES ${packaging}/leasehold.toml DESTINATION /etc/leasehold COMPONENT program)
 
 # dpkg wants manual pages compressed.
-install(CODE "execute_process(COMMAND gzip -9nf
-  \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1/leasehold.1\" COMMAND_ERROR_IS_FATAL ANY)"
-  COMPONENT program)
+foreach(page leasehold.1 leasehold-deputy.1)
+  install(CODE "execute_process(COMMAND gzip -9nf
+    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1/${page}\" COMMAND_ERROR_IS_FATAL ANY)"
+    COMPONENT program)
+endforeach()
 # The debug symbols of programs go into packages of their own; those of the archives go nowhere.
 foreach(component IN LISTS LEASEHOLD_COMPONENTS)
   if(TARGET leasehold_component_${component})

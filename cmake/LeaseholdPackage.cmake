@@ -232,6 +232,7 @@ endforeach()
 if(TARGET leasehold)
   add_dependencies(leasehold_package leasehold leasehold_deputy_program)
   install(TARGETS leasehold leasehold_deputy_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+  install(FILES ${PROJECT_SOURCE_DIR}/deputy/leasehold-deputy.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
 endif()
 # The page of the lab, for `leasehold lab`, where `make lab` has built it.
 set(LEASEHOLD_LAB_PAGE ${PROJECT_SOURCE_DIR}/build/lab/lease-lab.html CACHE FILEPATH "The page of the lease lab to install, if it is there")

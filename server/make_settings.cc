@@ -134,30 +134,12 @@ Result<void> check_together(ServeSettings& settings) {
   return {};
 }
 
-void describe(ServeSettings& settings) {
+/// Of CONFIG GET, by the names of the flags.
+std::vector<std::pair<std::string, std::string>> own_settings(const ServeSettings& settings) {
   const lease::Timing& timing = settings.node.timing;
   const std::string drift =
       fmt::format("{:.6f}", static_cast<double>(timing.max_clock_drift_ppm) / 1e6);
-  const lease::Duration slow = settings.server.slowlog_threshold;
-  const std::int64_t slower_than =
-      slow == lease::Duration(0) ? -1 : slow / std::chrono::microseconds(1);
-  settings.server.config = {
-      // By the names that tools of Redis know.
-      {"appendonly", "yes"},  // every write is in a synced log
-      {"appendfsync", "always"},
-      {"cluster-enabled", "yes"},
-      {"databases", "1"},
-      {"dir", settings.data_dir},
-      {"maxmemory", "0"},
-      {"maxmemory-policy", "noeviction"},
-      {"proto-max-bulk-len", std::to_string(kBulkBytesMax)},
-      {"slowlog-log-slower-than", std::to_string(slower_than)},
-      {"slowlog-max-len", std::to_string(kSlowLogEntriesMax)},
-      {"timeout", std::to_string(settings.server.idle_timeout / std::chrono::seconds(1))},
-      {"notify-keyspace-events", "g$xKE"},  // always on, for clients that subscribe
-      {"maxclients", std::to_string(settings.server.clients_max)},
-      {"save", ""},
-      {"loglevel", std::string(redis_log_level(settings.log_level))},
+  return {
       {"log-level", settings.log_level},
       {"log-format", settings.log_format},
       {"spans", settings.spans},
@@ -205,6 +187,31 @@ void describe(ServeSettings& settings) {
       {"deputy", settings.deputy},
       {"vm-clock", settings.vm_clock.empty() ? "auto" : settings.vm_clock},
   };
+}
+
+void describe(ServeSettings& settings) {
+  const lease::Duration slow = settings.server.slowlog_threshold;
+  const std::int64_t slower_than =
+      slow == lease::Duration(0) ? -1 : slow / std::chrono::microseconds(1);
+  // By the names that tools of Redis know.
+  settings.server.config = {
+      {"appendonly", "yes"},  // every write is in a synced log
+      {"appendfsync", "always"},
+      {"cluster-enabled", "yes"},
+      {"databases", "1"},
+      {"dir", settings.data_dir},
+      {"maxmemory", "0"},
+      {"maxmemory-policy", "noeviction"},
+      {"proto-max-bulk-len", std::to_string(kBulkBytesMax)},
+      {"slowlog-log-slower-than", std::to_string(slower_than)},
+      {"slowlog-max-len", std::to_string(kSlowLogEntriesMax)},
+      {"timeout", std::to_string(settings.server.idle_timeout / std::chrono::seconds(1))},
+      {"notify-keyspace-events", "g$xKE"},  // always on, for clients that subscribe
+      {"maxclients", std::to_string(settings.server.clients_max)},
+      {"save", ""},
+      {"loglevel", std::string(redis_log_level(settings.log_level))},
+  };
+  for (auto& one : own_settings(settings)) settings.server.config.push_back(std::move(one));
 }
 
 }  // namespace

@@ -392,6 +392,24 @@ Result<std::unique_ptr<SpanFile>> open_spans(const ServeSettings& settings,
   return spans;
 }
 
+/// `replicas` outlives `state`'s use.
+void open_doors(Replicas& replicas, ServerState& state) {
+  if (replicas.served().many()) {
+    state.options.add_host = [&replicas](raft::NodeId node, const std::string& address) {
+      return replicas.add_host({node, address});
+    };
+    state.options.hear_place = [&replicas](std::size_t group, const auto& nodes) {
+      return replicas.hear_place(group, nodes);
+    };
+  }
+  if (const auto cache = replicas.read_cache()) {
+    state.options.read_cache = [cache] {
+      const kv::RecordCache::Stats stats = cache->stats();
+      return ReadCacheUse{stats.bytes, stats.evicted};
+    };
+  }
+}
+
 Result<int> serve(const ServeSettings& settings) {
   if (const auto made = make_data_dir(settings); !made) return made.error();
   node::NodeOptions options = node_options(settings);
@@ -424,20 +442,7 @@ Result<int> serve(const ServeSettings& settings) {
       settings, [&replicas](const auto& fresh) { return replicas.set_peer_security(fresh); },
       state);
   state.options.reload = [&credentials] { return credentials.reload(); };
-  if (groups.many()) {
-    state.options.add_host = [&replicas](raft::NodeId node, const std::string& address) {
-      return replicas.add_host({node, address});
-    };
-    state.options.hear_place = [&replicas](std::size_t group, const auto& nodes) {
-      return replicas.hear_place(group, nodes);
-    };
-  }
-  if (const auto cache = replicas.read_cache()) {
-    state.options.read_cache = [cache] {
-      const kv::RecordCache::Stats stats = cache->stats();
-      return ReadCacheUse{stats.bytes, stats.evicted};
-    };
-  }
+  open_doors(replicas, state);
   auto front = TcpFront::open(settings.listen, groups, state);
   if (!front) return front.error();
   spdlog::info("leasehold {}: clients on {} (port {}), data in {}", kVersion, settings.listen,

@@ -7,9 +7,20 @@
   link.py c_interface --source TREE --work DIR      the shared library from C, and from Python
   link.py sqlite_page --source TREE --work DIR      the commands of docs/sqlite.md, and its dialogue
   link.py sqlite --source TREE --work DIR --checker LEASEHOLD_CHECK [--full]    rounds of examples/sqlite
-  link.py shared|build_types --source TREE --work DIR    the archives in a shared library; each build type
+  link.py build_types --source TREE --work DIR      each build type
   link.py find_package|pkg_config|add_subdirectory --source TREE --work DIR --program LEASEHOLD
           [--cxx g++] [--flags F] [--full]
+  link.py build_tree|shared --source TREE --build DIR --work DIR --program LEASEHOLD --checker LEASEHOLD_CHECK
+          the examples that the tree itself has built: as they are, and with all archives in one shared library
+
+Every example of examples/ is tried in three ways:
+
+  Leasehold is              nine in C++                sqlite              c and python
+  installed                 find_package               sqlite              c_interface
+  a part of the build       build_tree                 build_tree          build_tree
+  one shared library        shared                     shared              c_interface, build_tree: it is theirs always
+
+--prefix PREFIX takes the Leasehold that is installed there, in the place of the one in WORK.
 
 A run fails when an example does not build, does not end by itself with status 0, or says nothing.
 """
@@ -17,6 +28,7 @@ A run fails when an example does not build, does not end by itself with status 0
 import argparse
 import contextlib
 import ctypes
+import glob
 import os
 import queue
 import re
@@ -30,6 +42,9 @@ import time
 
 COMPONENT = {"bare_core": "core", "embed": "node", "leases": "client", "local": "local", "ranges": "node",
              "read_point": "node", "remote": "client", "sharded": "node", "streams": "node"}
+# The program of an example that has another name, and what a host links beside Leasehold.
+TARGET = {"sqlite": "sqlite_node", "c": "counter_in_c"}
+BESIDE = {"ranges": ["-lrocksdb"], "sqlite": ["-lsqlite3"]}
 SHARED_HOST = """#include <leasehold/lease/timing.h>
 extern "C" int default_timing_holds() { return leasehold::lease::Timing{}.validate().ok() ? 1 : 0; }
 """
@@ -94,6 +109,33 @@ def try_out(options, example, program):
         sys.exit(f"{example} said nothing")
 
 
+def rounds(options, example, program, *length):
+    """Rounds of kills and pauses of the replicated SQLite."""
+    script = os.path.join(os.path.dirname(os.path.realpath(__file__)), "sqlite_rounds.py")
+    print(run([sys.executable, "-B", script, "--program", program, "--checker", options.checker,
+               "--work", os.path.join(options.work, options.way, example, "replicas"), "--port", str(free_port()),
+               *length]))
+
+
+def try_c(folder, command, **environment):
+    data = os.path.join(folder, "data")
+    shutil.rmtree(data, ignore_errors=True)
+    said = run([*command, str(free_port()), data], timeout=RUN_SECONDS_MAX, env={**os.environ, **environment})
+    print(said, end="")
+    if "by its lease" not in said:
+        sys.exit("nobody reads by its lease")
+
+
+def try_python(options, folder, library):
+    script = os.path.join(options.source, "examples", "python", "counters.py")
+    try_c(folder, [sys.executable, "-B", script], LEASEHOLD_LIBRARY=library)
+
+
+def prefix_of(options, name):
+    """Where it is installed: at NAME in the folder of the test, or where the options say."""
+    return options.prefix or os.path.join(options.work, name)
+
+
 def install(options):
     prefix = os.path.join(options.work, "prefix")
     shutil.rmtree(prefix, ignore_errors=True)
@@ -139,7 +181,7 @@ def with_cmake(options, way, example, *arguments, target=None):
 
 
 def find_package(options):
-    prefix = os.path.join(options.work, "moved prefix")
+    prefix = prefix_of(options, "moved prefix")
     for example, component in COMPONENT.items():
         # Core alone has to do without the packages of the others.
         without = ["Protobuf", "RocksDB", "Threads"] if component == "core" else []
@@ -149,7 +191,7 @@ def find_package(options):
 
 
 def pkg_config(options):
-    prefix = os.path.join(options.work, "prefix")
+    prefix = prefix_of(options, "prefix")
     folders = [folder for folder, _, names in os.walk(prefix) if "leasehold.pc" in names]
     environment = {**os.environ, "PKG_CONFIG_PATH": ":".join(folders)}
     everything = run(["pkg-config", "--libs", "leasehold"], env=environment).split()
@@ -167,15 +209,37 @@ def pkg_config(options):
         try_out(options, example, program)
 
 
+def built(options, example):
+    """The folder in which the tree itself has built an example, and the name of the program."""
+    return os.path.join(options.build, "tests", "linking", "examples", example), TARGET.get(example, example)
+
+
+def try_built(options, example, program):
+    if example == "sqlite":
+        rounds(options, example, program, "--rounds", "1", "--read-limit", "3")
+    else:
+        try_out(options, example, program)
+
+
+def build_tree(options):
+    """Each example with the targets of a build of the tree, as a host has them that adds it."""
+    for example in (*COMPONENT, "sqlite"):
+        try_built(options, example, os.path.join(*built(options, example)))
+    folder = os.path.join(options.work, "build_tree", "c")
+    os.makedirs(folder, exist_ok=True)
+    try_c(folder, [os.path.join(*built(options, "c"))])
+    try_python(options, folder, os.path.join(options.build, "c", "libleasehold.so.0"))
+
+
 def shared(options):
-    """A host that is a shared library itself: all that the archives hold goes into it."""
-    prefix = os.path.join(options.work, "prefix")
+    """All that the archives hold in a shared library, which each example links in their place."""
+    prefix = prefix_of(options, "prefix")
     folders = [folder for folder, _, names in os.walk(prefix) if "leasehold.pc" in names]
     words = run(["pkg-config", "--cflags", "--libs", "leasehold-local", "leasehold-client"],
                 env={**os.environ, "PKG_CONFIG_PATH": ":".join(folders)}).split()
     ours = [word for word in words if word.startswith("-lleasehold")]
     others = [word for word in words if word not in ours]
-    folder = os.path.join(options.work, "shared")
+    folder = os.path.realpath(os.path.join(options.work, "shared"))
     os.makedirs(folder, exist_ok=True)
     source, library = os.path.join(folder, "host.cc"), os.path.join(folder, "libhost.so")
     with open(source, "w", encoding="utf-8") as file:
@@ -185,47 +249,42 @@ def shared(options):
          "-Wl,--no-whole-archive", *others])
     if ctypes.CDLL(library).default_timing_holds() != 1:
         sys.exit("the library in the shared library says that its own default timing is wrong")
+    for example in (*COMPONENT, "sqlite"):
+        where, name = built(options, example)
+        objects = glob.glob(os.path.join(where, "CMakeFiles", f"{name}.dir", "*.o"))
+        program = os.path.join(folder, name)
+        # No archive: what the library does not give is missing.
+        run([options.cxx, *options.flags.split(), *objects, "-o", program, f"-L{folder}", "-lhost",
+             f"-Wl,-rpath,{folder}", *BESIDE.get(example, []), "-pthread"])
+        try_built(options, example, program)
 
 
 def c_interface(options):
     """libleasehold.so alone: no C++ compiler, and no package of the C++ library."""
-    prefix = os.path.join(options.work, "moved prefix")
+    prefix = prefix_of(options, "moved prefix")
     folders = [folder for folder, _, names in os.walk(prefix) if "leasehold-c.pc" in names]
     libraries = [folder for folder, _, names in os.walk(prefix) if "libleasehold.so.0" in names]
     source, build = copy_of(options, "c_interface", "c")
     folder = os.path.dirname(source)
-
-    def try_it(command, **environment):
-        data = os.path.join(folder, "data")
-        shutil.rmtree(data, ignore_errors=True)
-        said = run([*command, str(free_port()), data], timeout=RUN_SECONDS_MAX, env={**os.environ, **environment})
-        print(said, end="")
-        if "by its lease" not in said:
-            sys.exit("nobody reads by its lease")
-
     run(["cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}",
          *[f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("Protobuf", "RocksDB", "Threads", "fmt", "OpenSSL")]])
     run(["cmake", "--build", build])
-    try_it([os.path.join(build, "counter_in_c")])
+    try_c(folder, [os.path.join(build, "counter_in_c")])
     words = run(["pkg-config", "--cflags", "--libs", "leasehold-c"],
                 env={**os.environ, "PKG_CONFIG_PATH": ":".join(folders)})
     program = os.path.join(folder, "counter_in_c")
     run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", os.path.join(source, "main.c"), "-o", program,
          *shlex.split(words)])
-    try_it([program], LD_LIBRARY_PATH=libraries[0])
-    script = os.path.join(options.source, "examples", "python", "counters.py")
-    try_it([sys.executable, "-B", script], LEASEHOLD_LIBRARY=os.path.join(libraries[0], "libleasehold.so.0"))
+    try_c(folder, [program], LD_LIBRARY_PATH=libraries[0])
+    try_python(options, folder, os.path.join(libraries[0], "libleasehold.so.0"))
 
 
 def sqlite(options):
     """Kills and pauses of the replicated SQLite; 20 rounds with --full."""
-    prefix = os.path.join(options.work, "moved prefix")
+    prefix = prefix_of(options, "moved prefix")
     build = with_cmake(options, "sqlite", "sqlite", f"-DCMAKE_PREFIX_PATH={prefix}", target="sqlite_node")
-    script = os.path.join(os.path.dirname(os.path.realpath(__file__)), "sqlite_rounds.py")
     length = ["--rounds", "20"] if options.full else ["--rounds", "4", "--read-limit", "2"]
-    print(run([sys.executable, "-B", script, "--program", os.path.join(build, "sqlite_node"),
-               "--checker", options.checker, "--work", os.path.join(options.work, "sqlite", "replicas"),
-               "--port", str(free_port()), *length]))
+    rounds(options, "sqlite", os.path.join(build, "sqlite_node"), *length)
 
 
 def sqlite_page(options):
@@ -239,7 +298,7 @@ def sqlite_page(options):
     shutil.rmtree(work, ignore_errors=True)
     os.makedirs(work)
     os.symlink(os.path.join(os.path.realpath(options.source), "examples"), os.path.join(work, "examples"))
-    prefix = os.path.realpath(os.path.join(options.work, "moved prefix"))
+    prefix = os.path.realpath(prefix_of(options, "moved prefix"))
     found = {**os.environ, "CMAKE_PREFIX_PATH": prefix, "CXX": options.cxx}
     run(["bash", "-e", "-c", shell], cwd=work, env=found)
     port = free_port()
@@ -415,11 +474,12 @@ def notes(options):
 def main():
     parser = argparse.ArgumentParser()
     ways = {way.__name__: way for way in (install, readme, notes, find_package, pkg_config, shared, c_interface,
-                                          sqlite, sqlite_page, build_types, add_subdirectory)}
+                                          sqlite, sqlite_page, build_types, add_subdirectory, build_tree)}
     parser.add_argument("way", choices=ways)
     parser.add_argument("--source", required=True)
     parser.add_argument("--work", required=True)
     parser.add_argument("--build")
+    parser.add_argument("--prefix", help="where the Leasehold to link is installed (default: in WORK, by `install`)")
     parser.add_argument("--program", help="leasehold, for the examples that need a group")
     parser.add_argument("--checker", help="leasehold_check, which judges the history of sqlite")
     parser.add_argument("--cxx", default="g++")
