@@ -139,6 +139,9 @@ void draw_snapshots(Plan& plan) {
   driver.snapshot_keep = keep[random.below(3)];
   // Room for a window: what is dropped costs a silence of heartbeats each time.
   driver.chunks_storing_max = window_chunks + random.below(4);
+  Random holds = stream(plan.seed, "held blocks");
+  const std::uint64_t held_percent[] = {0, 0, 50, 90};
+  snapshots.held_percent = held_percent[holds.below(4)];
 }
 
 void draw_cut_demands(Plan& plan) {

@@ -64,6 +64,7 @@ void each_field(See& see, OnePlan& plan) {
   see("snapshots.failure_ppm", plan.snapshots.failure_ppm, kPpm);
   see("snapshots.crash_ppm", plan.snapshots.crash_ppm, kPpm);
   see("snapshots.quick_return", plan.snapshots.quick_return, kFlag);
+  see("snapshots.held_percent", plan.snapshots.held_percent, kPercent);
   see("drift_ppm_max", plan.drift_ppm_max, kDrift);
   see("drift_unbounded", plan.drift_unbounded, kFlag);
   see("drift_extreme", plan.drift_extreme, kFlag);

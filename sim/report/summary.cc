@@ -48,6 +48,8 @@ void each_count(See see, Reports&... reports) {
   see(reports.snapshots.installs_at_start...);
   see(reports.snapshots.resumed...);
   see(reports.snapshots.bytes...);
+  see(reports.snapshots.copied...);
+  see(reports.snapshots.refused...);
   see(reports.snapshots.full_disks...);
   see(reports.snapshots.crashes_taking...);
   see(reports.snapshots.crashes_sending...);
@@ -174,10 +176,11 @@ void Summary::print(std::uint64_t findings, std::uint64_t died, const SimOptions
   const SnapshotCounts& s = sum_.snapshots;
   std::printf(
       "logs cut %llu, demands for it answered %llu; snapshots: taken %llu, arrived %llu (%llu "
-      "bytes, %llu continued after a restart), installed %llu and %llu more at a start; full disks "
-      "%llu\n",
+      "bytes, %llu copied, %llu blocks not copied; %llu continued after a restart), installed %llu "
+      "and %llu more at a start; full disks %llu\n",
       number(s.cuts), number(s.demands), number(s.taken), number(s.arrived), number(s.bytes),
-      number(s.resumed), number(s.installs), number(s.installs_at_start), number(s.full_disks));
+      number(s.copied), number(s.refused), number(s.resumed), number(s.installs),
+      number(s.installs_at_start), number(s.full_disks));
   std::printf(
       "crashes during a snapshot %llu: taking %llu, sending %llu, receiving %llu, "
       "installing %llu\n",

@@ -44,6 +44,8 @@ struct SnapshotCounts {
   std::uint64_t installs_at_start = 0;
   std::uint64_t resumed = 0;  ///< begun by one process of a machine and continued by another
   std::uint64_t bytes = 0;    ///< that were stored of snapshots
+  std::uint64_t copied = 0;   ///< bytes that were at the receiver already
+  std::uint64_t refused = 0;  ///< blocks that were other bytes than the receiver had said
   std::uint64_t full_disks = 0;
   // Processes that died while a snapshot was being taken, sent, received or installed there. One
   // that was at several of these counts for the last.

@@ -52,6 +52,8 @@ struct SnapshotPlan {
   std::uint64_t crash_ppm = 0;
   /// A machine that died is back soon enough to go on where it was.
   bool quick_return = false;
+  /// How much of an arriving snapshot a node says to hold already; a part of that is wrong.
+  std::uint64_t held_percent = 0;
 };
 
 /// What the group has agreed on, and how it changes.

@@ -9,14 +9,111 @@ namespace {
 
 constexpr Duration kRecently = std::chrono::seconds(1);
 
+/// In place of a SHA-256: nobody looks for collisions here.
+std::string sim_digest(std::string_view bytes) {
+  std::uint64_t hash = 14695981039346656037U;
+  for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211U;
+  std::string digest;
+  while (digest.size() < 32) digest += static_cast<char>(hash >> (8 * (digest.size() % 8)));
+  return digest;
+}
+
+/// Blocks of one length, of which some are not there and some are other bytes.
+class SimHeldBlocks final : public replica::HeldBlocks {
+ public:
+  SimHeldBlocks(World& world, Bytes truth, Random random)
+      : world_(world),
+        truth_(std::move(truth)),
+        random_(random),
+        block_(1 + static_cast<std::size_t>(random_.below(60))) {}
+  std::optional<Block> next(std::uint64_t from) override {
+    std::uint64_t at = from - from % block_;
+    while (at < truth_.size() && !random_.chance(world_.plan.snapshots.held_percent, 100)) {
+      at += block_;
+    }
+    if (at >= truth_.size()) return std::nullopt;
+    const auto begin = static_cast<std::size_t>(at);
+    const std::string_view bytes = truth_.view().substr(begin, block_);
+    return Block{at, bytes.size(), sim_digest(bytes)};
+  }
+  Result<void> read(const Block& block, char* to) override {
+    if (random_.chance(1, 10)) return Error{ErrorCode::io, "simulated: it is gone"};
+    truth_.view().copy(to, block.size, static_cast<std::size_t>(block.offset));
+    if (random_.chance(1, 5)) {
+      char& wrong = to[random_.below(block.size)];
+      wrong = static_cast<char>(wrong ^ 1);
+    }
+    return {};
+  }
+
+ private:
+  World& world_;
+  const Bytes truth_;
+  Random random_;
+  const std::size_t block_;
+};
+
 }  // namespace
+
+/// The staged snapshot, as it is filled.
+class SimSnapshots::Arriving final : public replica::ArrivingSnapshot {
+ public:
+  explicit Arriving(StagedSnapshot& staged) : staged_(staged) {}
+  raft::Index last() const override { return staged_.id.last.index; }
+  std::uint64_t size() const override { return staged_.size; }
+  std::uint64_t received() const override { return staged_.bytes.size(); }
+  Result<void> append(std::string_view data) override {
+    staged_.bytes += data;
+    return {};
+  }
+  Result<void> read(std::uint64_t offset, char* to, std::size_t bytes) const override {
+    LEASEHOLD_ASSERT(offset + bytes <= staged_.bytes.size());
+    staged_.bytes.copy(to, bytes, static_cast<std::size_t>(offset));
+    return {};
+  }
+
+ private:
+  StagedSnapshot& staged_;
+};
+
+/// A state machine that has met parts of the arriving snapshot before.
+class SimSnapshots::Holder final : public replica::StateMachine {
+ public:
+  Holder(World& world, const std::optional<StagedSnapshot>& staged, Random random)
+      : world_(world), staged_(staged), random_(random) {}
+  raft::Index durable_index() const override { return raft::Index(0); }
+  std::vector<Bytes> apply(const std::vector<replica::Command>& /*commands*/,
+                           raft::Index /*last*/) override {
+    return {};
+  }
+  replica::HeldAnswer held_blocks(const replica::Snapshot& arriving,
+                                  std::uint64_t arrived) override {
+    const auto truth = world_.taken_snapshots.find(staged_->id.tag);
+    if (world_.plan.snapshots.held_percent == 0 || truth == world_.taken_snapshots.end()) return {};
+    // As if a table stood in front, and had not arrived as a whole.
+    const std::uint64_t table = 1 + random_.below(arriving.size());
+    if (table > arrived && random_.chance(1, 2)) return {table, nullptr};
+    return {0, std::make_unique<SimHeldBlocks>(world_, truth->second, Random(random_.next()))};
+  }
+
+ private:
+  World& world_;
+  const std::optional<StagedSnapshot>& staged_;
+  Random random_;
+};
 
 SimSnapshots::SimSnapshots(World& world, raft::NodeId node, raft::Incarnation incarnation,
                            Ports ports)
     : world_(world),
       node_(node),
       ports_(std::move(ports)),
-      random_(random_for(world.plan.seed, 100'000 * node.value() + incarnation.value())) {}
+      random_(random_for(world.plan.seed, 100'000 * node.value() + incarnation.value())),
+      holder_(std::make_unique<Holder>(
+          world, ports_.staged,
+          random_for(world.plan.seed, 100'000'000 + 100'000 * node.value() + incarnation.value()))),
+      filler_(*holder_, sim_digest) {}
+
+SimSnapshots::~SimSnapshots() = default;
 
 void SimSnapshots::crash(World& world, Random& random, std::optional<StagedSnapshot>& staged) {
   if (!staged || staged->complete || !world.plan.disk.loses_unsynced) return;
@@ -91,6 +188,7 @@ void SimSnapshots::take() {
     LEASEHOLD_ASSERT(snapshot.ok());
     const auto bytes = std::static_pointer_cast<const SnapshotBytes>(std::move(snapshot).value());
     taken_[tag] = bytes;
+    world_.taken_snapshots.emplace(tag, bytes->bytes());
     ++world_.snapshots.taken;
     ports_.taken(tag, *bytes);
     world_.trace.add(TraceKind::snapshot_taken, node_.value(), bytes->last().value(), tag,
@@ -137,6 +235,8 @@ bool SimSnapshots::append(const raft::SnapshotChunk& chunk) {
   if (!same) {
     if (chunk.offset > 0) return true;  // it has to begin at the front
     if (staged && staged->complete) ports_.deleting();
+    answer_waiting(false);
+    filler_.reset();
     staged = StagedSnapshot{chunk.id, chunk.membership, chunk.size, {}, false};
     continued_ = true;
   }
@@ -158,24 +258,72 @@ bool SimSnapshots::append(const raft::SnapshotChunk& chunk) {
 void SimSnapshots::stored(const raft::ReceivedChunk& received) {
   const raft::SnapshotChunk& chunk = received.chunk;
   std::optional<StagedSnapshot>& staged = ports_.staged;
-  replica::ChunkStored answer;
-  answer.stored.from = received.from;
-  answer.stored.request_term = chunk.term;
-  answer.stored.round = chunk.round;
-  answer.stored.id = chunk.id;
-  answer.stored.refused = !append(chunk);
+  replica::ChunkStored now;
+  now.stored.from = received.from;
+  now.stored.request_term = chunk.term;
+  now.stored.round = chunk.round;
+  now.stored.id = chunk.id;
+  now.stored.refused = !append(chunk);
   const bool same = staged && staged->id == chunk.id;
-  if (same && !answer.stored.refused) answer.stored.offset = staged->bytes.size();
-  if (same && !told_complete_ && staged->bytes.size() == staged->size) {
+  if (same && !now.stored.refused) now.stored.offset = staged->bytes.size();
+  const bool arrives = same && !now.stored.refused && !told_complete_;
+  if (arrives && filler_.wants(Arriving(*staged))) {
+    waiting_.push_back({now, chunk.offset});
+    if (!std::exchange(filling_, true)) work(arriving_, draw_length(), [this] { fill(); });
+  } else {
+    answer_waiting(false);
+    answer({std::move(now), chunk.offset});
+  }
+}
+
+/// As production: one block, and now and then an answer before the end.
+void SimSnapshots::fill() {
+  filling_ = false;
+  std::optional<StagedSnapshot>& staged = ports_.staged;
+  if (waiting_.empty() || !staged || told_complete_) return;
+  if (ports_.full()) return answer_waiting(true);
+  Arriving arriving(*staged);
+  if (filler_.wants(arriving)) {
+    const Result<std::uint64_t> copied = filler_.copy(arriving);
+    LEASEHOLD_ASSERT(copied.ok());
+    world_.snapshots.copied += copied.value();
+    if (copied.value() == 0) ++world_.snapshots.refused;
+    any_part_ = true;
+    last_part_ = world_.queue.now();
+  }
+  if (filler_.wants(arriving) && !random_.chance(1, 8)) {
+    filling_ = true;
+    work(arriving_, draw_length(), [this] { fill(); });
+  } else {
+    answer_waiting(false);
+  }
+}
+
+/// All that wait are of the staged one, or of the one that was there before it.
+void SimSnapshots::answer_waiting(bool refused) {
+  for (Answer& waits : std::exchange(waiting_, {})) {
+    waits.now.stored.refused = refused;
+    waits.now.stored.offset = refused ? 0 : ports_.staged->bytes.size();
+    answer(std::move(waits));
+  }
+}
+
+void SimSnapshots::answer(Answer answer) {
+  replica::ChunkStored& now = answer.now;
+  std::optional<StagedSnapshot>& staged = ports_.staged;
+  const raft::Core::StoredChunk& stored = now.stored;
+  const bool whole = staged && staged->id == stored.id && staged->bytes.size() == staged->size;
+  if (whole && !stored.refused && !told_complete_) {
     staged->complete = true;
     told_complete_ = true;
-    answer.complete = staged->membership;
+    filler_.reset();
+    now.complete = staged->membership;
     ports_.arrived(*staged);
     ports_.moment(SnapshotMoment::complete);
   }
-  world_.trace.add(TraceKind::chunk_stored, node_.value(), received.from.value(), chunk.offset,
-                   answer.stored.offset, answer.stored.refused ? 1 : 0, answer.complete ? 1 : 0);
-  ports_.post(std::move(answer));
+  world_.trace.add(TraceKind::chunk_stored, node_.value(), stored.from.value(), answer.chunk_at,
+                   stored.offset, stored.refused ? 1 : 0, now.complete ? 1 : 0);
+  ports_.post(std::move(now));
 }
 
 void SimSnapshots::discard() {

@@ -4,6 +4,7 @@
 
 #include <leasehold/node/witness_machine.h>
 #include <leasehold/replica/driver.h>
+#include <leasehold/replica/snapshot_filler.h>
 #include <leasehold/sim/world/register_machine.h>
 #include <leasehold/sim/world/sim_disk.h>
 #include <leasehold/sim/world/world.h>
@@ -16,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace leasehold::sim {
 
@@ -62,6 +64,7 @@ class SimSnapshots : public replica::Snapshots {
   };
 
   SimSnapshots(World& world, raft::NodeId node, raft::Incarnation incarnation, Ports ports);
+  ~SimSnapshots() override;
 
   void make_durable() override;
   void take() override;
@@ -93,10 +96,21 @@ class SimSnapshots : public replica::Snapshots {
     std::deque<Job> jobs;
   };
 
+  /// The one to a chunk that began at `chunk_at`.
+  struct Answer {
+    replica::ChunkStored now;
+    std::uint64_t chunk_at = 0;
+  };
+  class Arriving;
+  class Holder;
+
   void work(Lane& lane, Duration length, EventQueue::Action done);
   void start_next(Lane& lane);
   Duration draw_length();
   void stored(const raft::ReceivedChunk& received);
+  void fill();
+  void answer(Answer answer);
+  void answer_waiting(bool refused);
   bool append(const raft::SnapshotChunk& chunk);
 
   World& world_;
@@ -112,6 +126,11 @@ class SimSnapshots : public replica::Snapshots {
   bool told_complete_ = false;
   /// This process has stored a part of the staged one.
   bool continued_ = false;
+  /// What the machine holds already of the staged one, and the chunks that are answered behind it.
+  std::unique_ptr<Holder> holder_;
+  replica::SnapshotFiller filler_;
+  std::vector<Answer> waiting_;
+  bool filling_ = false;
   TrueInstant last_part_ = TrueInstant();
   bool any_part_ = false;
 };

@@ -1,6 +1,7 @@
 // What all parts of one simulation share.
 #pragma once
 
+#include <leasehold/base/bytes.h>
 #include <leasehold/sim/world/event_queue.h>
 #include <leasehold/sim/world/options.h>
 #include <leasehold/sim/world/outcome.h>
@@ -9,6 +10,7 @@
 #include <leasehold/sim/world/trace.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,6 +58,8 @@ struct World {
   std::unique_ptr<Recorder> recorder;
   FaultSet faults_used;
   SnapshotCounts snapshots;
+  /// Of every snapshot that was taken, by its tag: what a receiver may hold of it.
+  std::map<std::uint64_t, Bytes> taken_snapshots;
   NodeCounts nodes;
   /// Faults that were about to be triggered.
   std::uint64_t triggered = 0;

@@ -1,12 +1,16 @@
 // Members that hold most of a snapshot already, as files: what is copied, and what is sent.
 #include <leasehold/base/assert.h>
 #include <leasehold/node/file_snapshot.h>
+#include <leasehold/node/node.h>
 #include <leasehold/node/node_snapshots.h>
+#include <leasehold/node/system_clock.h>
 #include <leasehold/tests/base/temporary_folder.h>
+#include <leasehold/tests/node/free_ports.h>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
@@ -16,6 +20,7 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -35,7 +40,8 @@ std::string whole_file(const std::string& path) {
 }
 
 /// All commands one after the other, in segments of one length: each is a file once it is full, and
-/// changes no more.
+/// changes no more. What it has made durable survives as long as the object does, if forget() says
+/// that the process has ended.
 class SegmentMachine final : public replica::StateMachine {
  public:
   raft::Index durable_index() const override {
@@ -53,6 +59,7 @@ class SegmentMachine final : public replica::StateMachine {
     const std::lock_guard lock(mutex_);
     static_cast<void>(write_segments());
     durable_ = last_;
+    durable_text_ = text_;
     return durable_;
   }
   Result<std::shared_ptr<const replica::Snapshot>> take_snapshot() override {
@@ -80,7 +87,7 @@ class SegmentMachine final : public replica::StateMachine {
     }
     text += whole_file(arrived + "/tail");
     text.pop_back();
-    text_ = text;
+    durable_text_ = text_ = text;
     durable_ = last_ = snapshot.last();
     return {};
   }
@@ -92,6 +99,11 @@ class SegmentMachine final : public replica::StateMachine {
   }
   /// Runs before it says where a file is.
   std::function<void()> before_lookup;
+  void forget() {
+    const std::lock_guard lock(mutex_);
+    last_ = durable_;
+    text_ = durable_text_;
+  }
   std::string text() const {
     const std::lock_guard lock(mutex_);
     return text_;
@@ -118,9 +130,11 @@ class SegmentMachine final : public replica::StateMachine {
   const TemporaryFolder folder_;
   mutable std::mutex mutex_;
   raft::Index last_, durable_;
-  std::string text_;
+  std::string text_, durable_text_;
   std::vector<std::string> digests_;
 };
+
+// ---- The port alone ----
 
 /// The one that receives, and the snapshot that it is sent.
 class HeldSnapshots : public ::testing::Test {
@@ -301,6 +315,124 @@ TEST_F(HeldSnapshots, AnotherSnapshotTakesThePlaceDuringTheCopying) {
   EXPECT_EQ(gap.stored.offset, 0U);
   send_all(8, 100'000);
   expect_the_sender_s_state();
+}
+
+// ---- Whole nodes ----
+
+class HeldSnapshotNodes : public ::testing::Test {
+ protected:
+  struct Member {
+    SegmentMachine machine;
+    SystemClock clock;
+    replica::Observer observer;
+    std::unique_ptr<Node> node;
+  };
+
+  void SetUp() override {
+    const auto ports = free_ports(3);
+    for (std::uint64_t id = 1; id <= 3; ++id) {
+      peers_.push_back({raft::NodeId(id), address_of(ports[id - 1])});
+    }
+    for (std::uint64_t id = 1; id <= 3; ++id) start(id);
+  }
+  void start(std::uint64_t id) {
+    NodeOptions options;
+    options.id = raft::NodeId(id);
+    options.data_dir = folder_.path("node" + std::to_string(id));
+    options.peers = peers_;
+    options.limits.log_tail_bytes = 200'000;
+    options.limits.log_cut_bytes = 200'000;
+    options.limits.snapshot_chunk_bytes = 50'000;
+    options.limits.snapshot_window_bytes = 200'000;
+    auto opened =
+        Node::open(std::move(options), member(id).machine, member(id).clock, member(id).observer);
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+    member(id).node = std::move(opened).value();
+  }
+  void kill(std::uint64_t id) {
+    member(id).node.reset();
+    member(id).machine.forget();
+  }
+  Member& member(std::uint64_t id) { return members_[id - 1]; }
+  NodeStatus status(std::uint64_t id) {
+    auto answer = std::make_shared<std::promise<NodeStatus>>();
+    auto future = answer->get_future();
+    member(id).node->status([answer](NodeStatus now) { answer->set_value(std::move(now)); });
+    LEASEHOLD_ASSERT(future.wait_for(kHeldPatience) == std::future_status::ready);
+    return future.get();
+  }
+  /// Of 100,000 bytes each.
+  void write(int count) {
+    for (int i = 0; i < count; ++i) {
+      std::string command;
+      while (command.size() < 100'000) {
+        command += std::to_string(++written_) + ".";
+      }
+      command.resize(100'000);
+      const auto result = member(1).node->propose_and_wait(Bytes(std::move(command)), 30s);
+      ASSERT_EQ(result.status, replica::ProposeStatus::committed);
+    }
+  }
+  static bool comes(const std::function<bool()>& condition) {
+    const auto end = std::chrono::steady_clock::now() + kHeldPatience;
+    while (std::chrono::steady_clock::now() < end) {
+      if (condition()) return true;
+      std::this_thread::yield();
+    }
+    return false;
+  }
+  bool same(std::uint64_t a, std::uint64_t b) {
+    return comes([&] { return member(a).machine.text() == member(b).machine.text(); });
+  }
+  /// By all members together.
+  std::uint64_t sent() {
+    return status(1).counters.chunk_bytes_sent + status(2).counters.chunk_bytes_sent;
+  }
+  /// The third one has nine tenths of what comes, and its log is of no use.
+  void fall_behind() {
+    write(190);
+    ASSERT_TRUE(same(1, 3));
+    ASSERT_TRUE(comes([&] { return status(3).first > raft::Index(100); }));
+    ASSERT_TRUE(member(3).machine.make_durable().ok());
+    const raft::Index last = status(3).applied;
+    kill(3);
+    write(20);
+    for (const std::uint64_t id : {1, 2}) {
+      ASSERT_TRUE(comes([&] { return status(id).first > last + 1; }));
+    }
+  }
+
+  TemporaryFolder folder_;
+  std::vector<Peer> peers_;
+  std::array<Member, 3> members_;
+  int written_ = 0;
+};
+
+TEST_F(HeldSnapshotNodes, AMemberThatHoldsMostIsSentTheRest) {
+  fall_behind();
+  start(3);
+  ASSERT_TRUE(same(1, 3));
+  ASSERT_TRUE(comes([&] { return status(3).counters.snapshots_installed == 1; }));
+  const std::uint64_t size = member(1).machine.text().size();
+  EXPECT_GT(status(3).counters.snapshot_bytes_copied, size * 8 / 10);
+  EXPECT_LT(sent(), size * 2 / 10);
+  RecordProperty("bytes_of_the_state", std::to_string(size));
+  RecordProperty("bytes_sent", std::to_string(sent()));
+  write(3);
+  EXPECT_TRUE(same(1, 3));
+}
+
+TEST_F(HeldSnapshotNodes, AMemberThatIsKilledDuringTheCopyingComesBack) {
+  fall_behind();
+  std::fstream(member(3).machine.segment(2), std::ios::in | std::ios::out | std::ios::binary)
+      .put('!');
+  for (int round = 0; round < 4; ++round) {
+    start(3);
+    ASSERT_TRUE(comes([&] { return status(3).counters.chunks_received > 0; }));
+    kill(3);
+  }
+  start(3);
+  ASSERT_TRUE(same(1, 3));
 }
 
 }  // namespace
