@@ -1,4 +1,5 @@
 #include <leasehold/kv/local/led_group.h>
+#include <leasehold/node/node_restored.h>
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/replica_number.h>
 #include <leasehold/server/host_file.h>
@@ -120,6 +121,7 @@ Result<void> Replicas::open_many(const ServeSettings& settings, const node::Node
   own_.emplace(std::move(own).value());
   if (auto replaced = replace_removed(); !replaced) return replaced;
   if (auto found = find_places(settings, options); !found) return found;
+  if (auto dropped = drop_restored_elsewhere(settings, options); !dropped) return dropped;
   // All are there before the first one calls back.
   for (std::size_t number = 1; number <= settings.groups; ++number) {
     all_.push_back(std::make_unique<One>(
@@ -158,6 +160,31 @@ Result<void> Replicas::find_places(const ServeSettings& settings,
   auto places = GroupPlaces::load(data_dir_, self_, std::move(starts));
   if (!places) return places.error();
   places_ = std::move(places).value();
+  return {};
+}
+
+/// A backup is restored whole at each node. A replica that begins elsewhere may come here later: it
+/// gets the group's state then, and this one would be of another log.
+Result<void> Replicas::drop_restored_elsewhere(const ServeSettings& settings,
+                                               const node::NodeOptions& options) {
+  const std::vector<raft::GroupId> stored = host_->stored_groups();
+  for (std::size_t number = 2; number <= settings.groups; ++number) {
+    const bool here = contains(first_nodes(settings, options, number - 1), self_);
+    if (here || std::find(stored.begin(), stored.end(), raft::GroupId(number)) != stored.end()) {
+      continue;
+    }
+    const std::string folder = fmt::format("{}/groups/{}", data_dir_, number);
+    const auto restored = node::load_restored(folder);
+    if (!restored) return restored.error();
+    if (!restored.value()) continue;
+    std::error_code failed;
+    std::filesystem::remove_all(folder, failed);
+    if (failed) {
+      return Error{ErrorCode::io, fmt::format("cannot remove {}: {}", folder, failed.message())};
+    }
+    spdlog::info("group {}: its replicas are at other nodes; deleted what was restored of it here",
+                 number);
+  }
   return {};
 }
 

@@ -115,6 +115,8 @@ class Replicas {
   void note_hosts(const std::vector<node::Peer>& named);
   void note_members(std::size_t number, const raft::Membership& membership);
   Result<void> find_places(const ServeSettings& settings, const node::NodeOptions& options);
+  Result<void> drop_restored_elsewhere(const ServeSettings& settings,
+                                       const node::NodeOptions& options);
   void aim_places();
   void meet_members();
   Result<void> replace_removed();
