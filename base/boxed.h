@@ -12,7 +12,7 @@ template <class T>
 class Boxed {
  public:
   Boxed() = default;
-  Boxed(T value) : value_(std::make_unique<T>(std::move(value))) {}  // as std::optional's
+  Boxed(T value) : value_(std::make_unique<T>(std::move(value))) {}  // NOLINT: as std::optional
   Boxed(const Boxed& other) : value_(other ? std::make_unique<T>(*other) : nullptr) {}
   /// `other` is empty then.
   Boxed(Boxed&& other) noexcept = default;
