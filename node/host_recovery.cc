@@ -101,6 +101,7 @@ std::uint64_t number_of_all(const std::vector<HostSurvivor>& survivors,
   Fnv hash;
   const auto add = [&hash](std::uint64_t part) { hash.add(std::to_string(part) + " "); };
   std::vector<raft::Uuid> uuids;
+  uuids.reserve(survivors.size());
   for (const HostSurvivor& host : survivors) uuids.push_back(host.uuid);
   std::sort(uuids.begin(), uuids.end());
   add(survivors.front().cluster_id);

@@ -254,7 +254,7 @@ TEST_F(HeldSnapshots, AFileThatIsNotWhatItsNameSaysIsSent) {
 
 TEST_F(HeldSnapshots, TheNextProcessGoesOnWithTheCopying) {
   prepare(20, 20);
-  for (int process = 0; process < 8; ++process) {
+  for (int process = 0; process < 4; ++process) {
     send(9, 0, 5'000);
     if (process > 0) std::this_thread::yield();
     open();
@@ -426,7 +426,7 @@ TEST_F(HeldSnapshotNodes, AMemberThatIsKilledDuringTheCopyingComesBack) {
   fall_behind();
   std::fstream(member(3).machine.segment(2), std::ios::in | std::ios::out | std::ios::binary)
       .put('!');
-  for (int round = 0; round < 4; ++round) {
+  for (int round = 0; round < 2; ++round) {
     start(3);
     ASSERT_TRUE(comes([&] { return status(3).counters.chunks_received > 0; }));
     kill(3);

@@ -223,8 +223,14 @@ bool no_space(int fd, std::size_t bytes, std::uint64_t offset) {
 /// Answers in place of the disk; 1: the real sync has to be made.
 int judge_sync(int fd) {
   Shim& shim = Shim::get();
-  if (!shim.concerns(fd, false)) return 1;
+  if (shim.control() == nullptr) return 1;
   Control& control = *shim.control();
+  // Of any file of the process: to ask for its place takes as long as a fast device's answer.
+  if (control.skip_syncs != 0 && control.stalls <= 0 && control.syncs_until_fail <= 0) {
+    ++control.syncs;
+    return 0;
+  }
+  if (!shim.concerns(fd, false)) return 1;
   ++control.syncs;
   const bool log = shim.concerns(fd, true);
   // The faults are the log's: what the key-value store loses it finds there again.
