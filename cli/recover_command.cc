@@ -248,16 +248,9 @@ Result<std::size_t> find_in_plan(const std::vector<node::Survivor>& survivors,
     const node::Survivor& one = survivors[i];
     if (one.cluster_id != here.cluster_id || one.id != here.id || one.uuid != here.uuid) continue;
     if (one.last == here.last && one.base == here.base) return i;
-    return Error{
-        ErrorCode::invalid_argument,
-        fmt::format("{} has changed since the plan was made: a node has run on it. Stop all "
-                    "survivors, look at each again, and make another plan",
-                    dir)};
+    return changed_since_the_plan(dir);
   }
-  return Error{ErrorCode::invalid_argument,
-               fmt::format("{} is of node {} of cluster {}, which is not in the plan: give another "
-                           "directory, or make a plan with it",
-                           dir, here.id.value(), hex_text(here.cluster_id))};
+  return not_in_the_plan(dir, here.id, here.cluster_id);
 }
 
 /// Whether the person means this cluster.

@@ -40,16 +40,9 @@ Result<std::size_t> find_host(const std::vector<node::HostSurvivor>& hosts,
     const node::HostSurvivor& one = hosts[i];
     if (one.cluster_id != here.cluster_id || one.id != here.id || one.uuid != here.uuid) continue;
     if (as_planned(here, one)) return i;
-    return Error{
-        ErrorCode::invalid_argument,
-        fmt::format("{} has changed since the plan was made: a node has run on it. Stop all "
-                    "survivors, look at each again, and make another plan",
-                    dir)};
+    return changed_since_the_plan(dir);
   }
-  return Error{ErrorCode::invalid_argument,
-               fmt::format("{} is of node {} of cluster {}, which is not in the plan: give another "
-                           "directory, or make a plan with it",
-                           dir, here.id.value(), hex_text(here.cluster_id))};
+  return not_in_the_plan(dir, here.id, here.cluster_id);
 }
 
 std::vector<const node::GroupRecovery*> groups_from(const node::HostRecoveryPlan& plan,

@@ -170,4 +170,18 @@ std::string host_loss_text(const std::vector<node::HostSurvivor>& hosts,
   return out;
 }
 
+Error changed_since_the_plan(const std::string& dir) {
+  return {ErrorCode::invalid_argument,
+          fmt::format("{} has changed since the plan was made: a node has run on it. Stop all "
+                      "survivors, look at each again, and make another plan",
+                      dir)};
+}
+
+Error not_in_the_plan(const std::string& dir, raft::NodeId node, std::uint64_t cluster_id) {
+  return {ErrorCode::invalid_argument,
+          fmt::format("{} is of node {} of cluster {}, which is not in the plan: give another "
+                      "directory, or make a plan with it",
+                      dir, node.value(), hex_text(cluster_id))};
+}
+
 }  // namespace leasehold::cli
