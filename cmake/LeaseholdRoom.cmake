@@ -12,6 +12,12 @@ target_compile_options(leasehold_flags INTERFACE -Wall -Wextra -Wpedantic -Wshad
 target_compile_options(leasehold_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>)
 # gcc 12 sees uninitialized members in every variant that is moved, as soon as it inlines enough of the move.
 target_compile_options(leasehold_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+if(LEASEHOLD_SMALL)
+  # Each function is a section, and the linker leaves out those that nobody needs. Addresses that are known but for where the
+  # program is loaded take a bit each, not 24 bytes.
+  target_compile_options(leasehold_flags INTERFACE -ffunction-sections -fdata-sections)
+  target_link_options(leasehold_flags INTERFACE -Wl,--gc-sections -Wl,-z,pack-relative-relocs)
+endif()
 if(LEASEHOLD_SANITIZE)
   target_compile_options(leasehold_flags INTERFACE -fsanitize=${LEASEHOLD_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)
@@ -53,9 +59,10 @@ if(LEASEHOLD_HARDENED)
   endif()
 endif()
 
-# A fifth of the time of the usual linker, for each of some ninety programs.
+# A fifth of the time of the usual linker, for each of some ninety programs. mold 1.10 packs addresses without the mark that the
+# C library wants to see then, and a program without it does not start.
 find_program(LEASEHOLD_MOLD mold)
-if(LEASEHOLD_MOLD AND PROJECT_IS_TOP_LEVEL AND NOT EMSCRIPTEN)
+if(LEASEHOLD_MOLD AND PROJECT_IS_TOP_LEVEL AND NOT EMSCRIPTEN AND NOT LEASEHOLD_SMALL)
   target_link_options(leasehold_flags INTERFACE -fuse-ld=mold)
 endif()
 
@@ -95,6 +102,10 @@ endfunction()
 
 if(LEASEHOLD_PCH)
   leasehold_precompile(leasehold_precompiled)
+  if(LEASEHOLD_SMALL)
+    leasehold_precompile(leasehold_precompiled_small)
+    target_compile_options(leasehold_precompiled_small PRIVATE -Os)
+  endif()
 endif()
 
 # Batches of sources in one translation unit, for who compiles everything once: half the time. A name in an anonymous namespace
@@ -108,11 +119,12 @@ function(leasehold_batches target)
   endif()
 endfunction()
 
-# leasehold_room(NAME [PLAIN] SOURCES a.cc b.cc APART b.cc DEPENDS base lease LINK RocksDB::rocksdb)
+# leasehold_room(NAME [PLAIN] [COLD] SOURCES a.cc b.cc APART b.cc DEPENDS base lease LINK RocksDB::rocksdb)
 # Makes the library leasehold_NAME. DEPENDS are rooms, LINK are other targets, linked privately. A room writes its text with fmt;
-# a PLAIN one has nothing but the standard library.
+# a PLAIN one has nothing but the standard library. No request of a client and no message of a peer waits for a COLD one:
+# LEASEHOLD_SMALL has it optimised for size.
 function(leasehold_room name)
-  cmake_parse_arguments(ARG "PLAIN" "" "SOURCES;APART;DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "PLAIN;COLD" "" "SOURCES;APART;DEPENDS;LINK" ${ARGN})
   list(TRANSFORM ARG_DEPENDS PREPEND leasehold_)
   if(ARG_SOURCES)
     if(NOT ARG_PLAIN)
@@ -121,7 +133,12 @@ function(leasehold_room name)
     add_library(leasehold_${name} STATIC ${ARG_SOURCES})
     leasehold_batches(leasehold_${name} ${ARG_APART})
     target_link_libraries(leasehold_${name} PUBLIC leasehold_flags ${ARG_DEPENDS} PRIVATE ${ARG_LINK})
-    leasehold_use_precompiled(leasehold_${name} leasehold_precompiled)
+    if(LEASEHOLD_SMALL AND ARG_COLD)
+      target_compile_options(leasehold_${name} PRIVATE -Os)
+      leasehold_use_precompiled(leasehold_${name} leasehold_precompiled_small)
+    else()
+      leasehold_use_precompiled(leasehold_${name} leasehold_precompiled)
+    endif()
   else()
     add_library(leasehold_${name} INTERFACE)
     target_link_libraries(leasehold_${name} INTERFACE leasehold_flags ${ARG_DEPENDS} ${ARG_LINK})
