@@ -108,6 +108,7 @@ Result<void> write_groups(node::StoppedHost& host, const HostApplication& wanted
     const auto there = is_written(path, source);
     if (!there) return there.error();
     if (there.value()) {
+      if (auto removed = remove_working_folder(path); !removed) return removed;
       std::cout << fmt::format("{} is there already\n", path);
       continue;
     }

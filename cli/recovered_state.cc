@@ -34,6 +34,10 @@ kv::RocksdbStore::Options state_options(const std::string& dir, std::uint64_t cl
   return options;
 }
 
+std::string working_folder(const std::string& to) {
+  return to + ".work";
+}
+
 /// Of a group of a node with many, as the server numbers them.
 std::string state_of_group(const std::string& dir, raft::GroupId group) {
   return fmt::format("{}/groups/{}/state", dir, group.value());
@@ -143,14 +147,19 @@ RecoveredSource source_of(const std::string& dir, const node::HostSurvivor& host
           group.plan.base};
 }
 
+Result<void> remove_working_folder(const std::string& to) {
+  const std::string work = working_folder(to);
+  std::error_code error;
+  fs::remove_all(work, error);
+  if (!error) return {};
+  return Error{ErrorCode::io, fmt::format("cannot remove {}: {}", work, error.message())};
+}
+
 Result<std::string> write_recovered_state(node::StoppedLog& log, const RecoveredSource& source,
                                           const std::string& to) {
   const node::Survivor& survivor = log.survivor();
-  const std::string work = to + ".work";
-  std::error_code error;
-  fs::remove_all(work, error);
-  if (error)
-    return Error{ErrorCode::io, fmt::format("cannot remove {}: {}", work, error.message())};
+  if (auto removed = remove_working_folder(to); !removed) return removed.error();
+  const std::string work = working_folder(to);
   if (auto copied = copy_state(source, survivor.cluster_id, work); !copied) return copied.error();
   std::string contents;
   {
@@ -173,7 +182,7 @@ Result<std::string> write_recovered_state(node::StoppedLog& log, const Recovered
     if (!written) return written.error();
     contents = summary(manifest);
   }
-  fs::remove_all(work, error);  // otherwise it only takes space
+  static_cast<void>(remove_working_folder(to));  // otherwise it only takes space
   return contents;
 }
 

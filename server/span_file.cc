@@ -128,11 +128,12 @@ void SpanFile::write(const std::vector<replica::SpanRecord>& spans) {
 
 void SpanFile::put(const std::string& line, std::size_t spans) {
   const Result<void> appended = append(line);
+  if (failed_ != !appended) {
+    failed_ = !appended;
+    options_.notice(failed_ ? appended.error().message + "; until then spans are lost"
+                            : "the file of spans can be written again");
+  }
   (appended ? written_ : unwritten_).fetch_add(spans, std::memory_order_relaxed);
-  if (failed_ == !appended) return;
-  failed_ = !appended;
-  options_.notice(failed_ ? appended.error().message + "; until then spans are lost"
-                          : "the file of spans can be written again");
 }
 
 Result<void> SpanFile::append(const std::string& line) {

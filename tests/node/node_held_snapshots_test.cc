@@ -17,7 +17,6 @@
 #include <fstream>
 #include <functional>
 #include <future>
-#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -35,8 +34,10 @@ constexpr auto kHeldPatience = 60s;
 constexpr std::size_t kSegmentBytes = 2 * kDigestBlockBytes;
 
 std::string whole_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::string text(std::filesystem::file_size(path), '\0');
+  std::ifstream(path, std::ios::binary)
+      .read(text.data(), static_cast<std::streamsize>(text.size()));
+  return text;
 }
 
 /// All commands one after the other, in segments of one length: each is a file once it is full, and
@@ -94,6 +95,7 @@ class SegmentMachine final : public replica::StateMachine {
   replica::HeldAnswer held_blocks(const replica::Snapshot& arriving,
                                   std::uint64_t arrived) override {
     return held_files(arriving, arrived, [this](const std::string& name, std::uint64_t) {
+      if (before_lookup) before_lookup();
       return folder_.path(name);
     });
   }

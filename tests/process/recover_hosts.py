@@ -172,7 +172,9 @@ def apply(options, loss, plan, folder):
         said = program(options, DONE, *words, "--to", to, *yes)
         check("is retired" in said and "What may be lost" in said, said)
         check(sorted(map(int, os.listdir(to))) == own, f"{os.listdir(to)}, not {own}")
+        os.mkdir(os.path.join(to, f"{own[0]}.work"))  # as a call leaves it that was killed in its last step
         check(program(options, DONE, *words, "--to", to, *yes).count("is there already") == len(own), "again")
+        check(sorted(map(int, os.listdir(to))) == own, f"{os.listdir(to)}, not {own}, after another call")
         for name in os.listdir(to):
             shutil.copy(os.path.join(to, name), whole)
     return whole

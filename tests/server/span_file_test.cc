@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -93,7 +94,10 @@ class SpanFileTest : public ::testing::Test {
     options.path = path_;
     options.bytes_max = bytes_max;
     options.resource = kResource;
-    options.unix_now_ns = [] { return std::int64_t{1'700'000'000'000'000'000}; };
+    options.unix_now_ns = [this] {
+      if (before_write_) before_write_();
+      return std::int64_t{1'700'000'000'000'000'000};
+    };
     options.notice = [this](const std::string& text) {
       const std::lock_guard lock(mutex_);
       notices_.push_back(text);
@@ -135,6 +139,7 @@ class SpanFileTest : public ::testing::Test {
   TemporaryFolder folder_;
   std::string path_ = folder_.path("spans");
   node::SystemClock clock_;
+  std::function<void()> before_write_;  ///< on the thread that writes
   std::mutex mutex_;
   std::vector<std::string> notices_;
   std::unique_ptr<SpanFile> file_;
@@ -182,13 +187,21 @@ TEST_F(SpanFileTest, IsBounded) {
 }
 
 TEST_F(SpanFileTest, LosesAndCountsWhatIsTooMuch) {
+  std::promise<void> writing;
+  std::promise<void> all_are_given;
+  before_write_ = [&writing, gate = all_are_given.get_future().share(), first = true]() mutable {
+    if (!std::exchange(first, false)) return;
+    writing.set_value();
+    gate.wait();
+  };
   open();
-  // More than can wait, faster than they are written.
-  constexpr std::size_t kGiven = 3 * SpanFile::kWaitingMax;
-  give(kGiven);
-  const SpanCounts counts = settled(kGiven);
-  EXPECT_GT(counts.crowded, 0U);
-  EXPECT_EQ(counts.written + counts.crowded, kGiven);
+  give(1);
+  writing.get_future().wait();
+  give(SpanFile::kWaitingMax + 7);
+  EXPECT_EQ(file_->counts().crowded, 7U);
+  all_are_given.set_value();
+  EXPECT_EQ(settled(1 + SpanFile::kWaitingMax + 7).written, 1 + SpanFile::kWaitingMax);
+  EXPECT_EQ(file_->counts().crowded, 7U);
   EXPECT_TRUE(notices().empty());
 }
 
@@ -232,7 +245,7 @@ TEST_F(SpanFileTest, HasOnlyWholeLinesWhenThereIsNoRoom) {
   ASSERT_EQ(settled(10).written, 10U);
   const std::uint64_t before = std::filesystem::file_size(path_);
   {
-    const LimitOfFiles limit(before + 1000);
+    const LimitOfFiles limit(before + 100);  // in the middle of a line
     give(100);
     EXPECT_EQ(settled(110).unwritten, 100U);
     EXPECT_EQ(std::filesystem::file_size(path_), before);
