@@ -74,6 +74,7 @@ class FileTest(unittest.TestCase):
 
     def test_all_sections_are_read(self):
         self.assertEqual(len(goals.load("protection")), 4)
+        self.assertEqual(len(goals.load("watching")), 5)
         self.assertIn("renewal", goals.limits("leases"))
         self.assertIn("kill_s", goals.limits("groups"))
 

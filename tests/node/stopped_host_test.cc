@@ -3,6 +3,7 @@
 #include <leasehold/node/node_recovery.h>
 #include <leasehold/node/node_restored.h>
 #include <leasehold/node/node_retired.h>
+#include <leasehold/storage/shared_log.h>
 #include <leasehold/tests/node/host_fixture.h>
 
 #include <atomic>
@@ -53,6 +54,22 @@ class StoppedHostTest : public HostTest {
     for (std::uint64_t id = 1; id <= 3; ++id) stop(id);
     stopped_ = std::move(StoppedHost::open(dir_)).value();
     return stopped_->survivor();
+  }
+  /// As if settings that no group has any more had asked for so long a promise.
+  void promise_more(const HostSurvivor& self, raft::Duration duration) {
+    stopped_.reset();
+    storage::SegmentLogOptions log_options;
+    log_options.dir = dir_ + "/log";
+    log_options.cluster_id = self.cluster_id;
+    log_options.id = self.id;
+    const auto log = std::move(storage::SharedLog::open(log_options)).value();
+    std::promise<void> durable;
+    log->set_process_sink([&durable](std::uint64_t /*write*/) { durable.set_value(); });
+    auto supports = log->supports();
+    ASSERT_FALSE(supports.empty());
+    supports.front().duration = duration;
+    log->remember(std::move(supports), 1);
+    durable.get_future().wait();
   }
   /// Completes a machine, and makes the folder of its group.
   void go_on(const GroupRecovery& group, std::uint64_t number) {
@@ -124,6 +141,14 @@ TEST_F(StoppedHostTest, GroupsOfAnyMachineGoOnFromOneHost) {
   EXPECT_EQ(why.code, ErrorCode::wrong_cluster);
   EXPECT_NE(why.message.find("was given up"), std::string::npos) << why.message;
   stop(back);
+}
+
+TEST_F(StoppedHostTest, WhatTheHostHasPromisedCountsForEachGroup) {
+  const HostSurvivor before = lose_all_but_one();
+  promise_more(before, 3 * lease_);
+  const HostSurvivor survivor = std::move(StoppedHost::open(dir_)).value()->survivor();
+  ASSERT_EQ(survivor.groups.size(), kPartGroups);
+  for (const GroupSurvivor& one : survivor.groups) EXPECT_EQ(one.survivor.promise, 3 * lease_);
 }
 
 TEST_F(StoppedHostTest, IsNotANodeOfOneGroup) {

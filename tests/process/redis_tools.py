@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 
-from cluster import check, main
+from cluster import PATIENT, check, main
 from secured import SecuredCluster
 
 COMMAND_SECONDS = 60
@@ -137,7 +137,7 @@ def refusals(tools):
 def run(options):
     for name in ("redis-cli", "redis-benchmark"):
         check(shutil.which(name), f"{name} is not installed: see packages-develop.txt")
-    with SecuredCluster(options.binary, USERS if options.tls else None, keep=options.keep) as cluster:
+    with SecuredCluster(options.binary, USERS if options.tls else None, flags=PATIENT, keep=options.keep) as cluster:
         leader = cluster.start()
         print(f"{leader} leads")
         everywhere = [Tools(node, cluster.environment("tools")) for node in cluster.nodes]
