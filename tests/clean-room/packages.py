@@ -29,6 +29,8 @@ PROGRAM_BYTES_MAX = 8_000_000
 INSTALLED_KIB_MAX = 40_000
 CLIENTS, PEERS = 7200, 7300
 NODES = (1, 2, 3)
+# Nothing is uploaded to Debian; the scripts that call ldconfig are CPack's.
+NOT_OURS = ("initial-upload-closes-no-bugs", "maintscript-calls-ldconfig")
 # A node that restarts transfers its leadership first.
 GAP_MAX_S = 2.0
 
@@ -45,7 +47,8 @@ def install(folder):
     packages = [path for name in NAMES for path in glob.glob(f"{folder}/{name}_*.deb")]
     check(len(packages) == len(NAMES), f"{folder} has {packages}")
     if shutil.which("lintian"):
-        print(run("lintian", "--fail-on", "error,warning", "--allow-root", *packages), end="")
+        print(run("lintian", "--fail-on", "error,warning", "--suppress-tags", ",".join(NOT_OURS), "--allow-root",
+                  *packages), end="")
     else:
         print("lintian is not installed: the packages are not looked at")
     run("apt-get", "install", "-y", "-q", "--no-install-recommends", "-o", "Dpkg::Options::=--force-confold", *packages,
