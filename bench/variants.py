@@ -23,7 +23,7 @@ VALUE_BYTES = 256
 
 
 class Variants:
-    """`flags`: those of a node by its number, for each name of a group. `address` gives the address of a name's port, and
+    """`flags`: those of a node by its number, for each name of a group. `address` gives the address of a name's port,
     `client_flags` are those of bench_client. All groups end with `stack`."""
 
     def __init__(self, options, stack, flags, address=lambda name, port: f"127.0.0.1:{port}", client_flags=()):
@@ -66,8 +66,8 @@ class Variants:
         for name in self.groups:
             rise = after[name]["lease_hits"] - before[name]["lease_hits"]
             if rise != sweeps.series[name].operations:
-                raise c.MeasureError(f"{name}: {sweeps.series[name].operations} reads raised the counter of lease reads "
-                                     f"by {rise}; measure again on a quieter machine")
+                raise c.MeasureError(f"{name}: {sweeps.series[name].operations} reads raised the counter of lease "
+                                     f"reads by {rise}; measure again on a quieter machine")
         self._report(report, "lease read", sweeps.series)
         return sweeps.series
 
@@ -104,12 +104,12 @@ def run(name, options, measure):
     say("")
     say(report.goals_table())
     if options.results:
-        notes = [f"{facts['cores']} cores ({facts['processor']}), Linux {facts['kernel']}; three nodes of each group on "
-                 f"loopback, one connection, {VALUE_BYTES}-byte values; processor time stolen: "
+        notes = [f"{facts['cores']} cores ({facts['processor']}), Linux {facts['kernel']}; three nodes of each group "
+                 f"on loopback, one connection, {VALUE_BYTES}-byte values; processor time stolen: "
                  f"{facts['processor_time_stolen_percent']} %",
                  "a ratio is of medians, with its 95 % interval, from blocks in turn, forwards and backwards"]
         results.write(str(options.results), measure.__doc__, datetime.date.today().isoformat(),
-                      f"bench/{name}.py --results results/{name}.json", notes,
+                      f"bench/{name}.py --pairs {options.pairs} --results results/{name}.json", notes,
                       [("Goals", goals.rows(report.verdicts())), ("What was measured", report.measured())])
     return report.conclude(options.out, {
         "format": 1, "started": started.isoformat(timespec="seconds"), "machine": facts,

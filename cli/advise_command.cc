@@ -21,7 +21,8 @@ reason. It changes nothing. Run it on every machine of the group while it carrie
 and take the largest numbers.
 
 Example:
-  leasehold advise --config /etc/leasehold.toml --id 2 --servers 10.0.0.1:7201,10.0.0.3:7201)";
+  leasehold advise --config /etc/leasehold/leasehold.toml --id 2 \
+      --servers 10.0.0.1:7201,10.0.0.3:7201)";
 
 using AdviceJson = nlohmann::ordered_json;
 

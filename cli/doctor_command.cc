@@ -31,7 +31,8 @@ Exit status: 0 without an error, 1 with one (with --strict: or a warning), 2 if 
 the flags or the settings.
 
 Example:
-  leasehold doctor --config /etc/leasehold.toml --id 2 --servers 10.0.0.1:7201,10.0.0.3:7201)";
+  leasehold doctor --config /etc/leasehold/leasehold.toml --id 2 \
+      --servers 10.0.0.1:7201,10.0.0.3:7201)";
 
 using FindingsJson = nlohmann::ordered_json;
 

@@ -83,6 +83,9 @@ Result<Json> fetch_status(const std::string& server, Timeout timeout) {
   if (reply.value().is_error("NOAUTH") || reply.value().is_error("NOPERM")) {
     return Error{ErrorCode::invalid_argument, reply.value().text + " Name a user with --user"};
   }
+  if (reply.value().is_error("ERR") && reply.value().text.find("TLS") != std::string::npos) {
+    return Error{ErrorCode::invalid_argument, reply.value().text + "; here: --tls-ca FILE"};
+  }
   Json status = Json::parse(reply.value().text, nullptr, false);
   if (reply.value().kind != client::RespValue::Kind::bulk || !is_status(status)) {
     return Error{ErrorCode::malformed,

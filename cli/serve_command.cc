@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kServeExamples = R"(Examples:
   leasehold serve --id 1 --data-dir /var/lib/leasehold --listen 10.0.0.1:7201 \
       --peers 1=10.0.0.1:7101,2=10.0.0.2:7101,3=10.0.0.3:7101
-  leasehold serve --config /etc/leasehold.toml --id 2
+  leasehold serve --config /etc/leasehold/leasehold.toml --id 2
 A node for a group that runs; it waits until leasehold member add 4=10.0.0.4:7101 adds it:
   leasehold serve --id 4 --data-dir /var/lib/leasehold --listen 10.0.0.4:7201 \
       --peer-listen 10.0.0.4:7101 --join 10.0.0.1:7101,10.0.0.2:7101

@@ -28,6 +28,10 @@ constexpr std::int64_t kReplyItemsMax = 1 << 20;
 /// A type, a length, a simple string or an error.
 constexpr std::size_t kLineBytesMax = 64U << 10U;
 
+constexpr const char* kClosed =
+    "the server closed the connection: it ended, or this is not its port for clients (serve "
+    "--listen)";
+
 Error broken(const char* what, int code) {
   return {ErrorCode::unavailable, fmt::format("{}: {}", what, std::strerror(code))};
 }
@@ -59,8 +63,7 @@ Result<void> wait_for(tls::Stream::State state, const tls::Stream& stream, int s
     case tls::Stream::State::done: return {};
     case tls::Stream::State::wants_read: return wait_ready(socket, POLLIN, deadline);
     case tls::Stream::State::wants_write: return wait_ready(socket, POLLOUT, deadline);
-    case tls::Stream::State::ended:
-      return Error{ErrorCode::unavailable, "the server closed the connection"};
+    case tls::Stream::State::ended: return Error{ErrorCode::unavailable, kClosed};
     case tls::Stream::State::failed: break;
   }
   return Error{ErrorCode::unavailable, stream.problem()};
@@ -335,7 +338,7 @@ Result<RespValue> RespClient::reply(Timeout timeout) {
     const ssize_t size = recv(socket_, input_.data() + old, kReadBytes, 0);
     const int code = errno;
     input_.resize(old + (size > 0 ? static_cast<std::size_t>(size) : 0));
-    if (size == 0) return Error{ErrorCode::unavailable, "the server closed the connection"};
+    if (size == 0) return Error{ErrorCode::unavailable, kClosed};
     if (size < 0 && code == EAGAIN) {
       if (auto ready = wait_ready(socket_, POLLIN, deadline); !ready) return ready.error();
     } else if (size < 0 && code != EINTR) {

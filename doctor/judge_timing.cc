@@ -21,7 +21,9 @@ Finding judge_renewal(const lease::Timing& timing, const Facts& facts) {
   lease::Timing measured = timing;
   measured.max_round_trip = std::max(timing.max_round_trip, seen);
   const std::string found =
-      fmt::format("a renewal takes {} here (p99 of the network and of a sync)", short_text(seen));
+      seen.count() == 0 ? "no renewal was measured: neither a peer nor a sync"
+                        : fmt::format("a renewal takes {} here (p99 of the network and of a sync)",
+                                      short_text(seen));
   const std::string number = server::format_duration(rounded_up(2 * seen));
   if (const auto valid = measured.validate(); !valid) {
     return fault(kName, fmt::format("{}: {}", found, valid.error().message),

@@ -102,7 +102,10 @@ Result<void> may_join(const NodeOptions& options) {
                     options.data_dir));
   }
   if (!options.listen.empty()) return {};
-  return invalid("a node that joins needs an address for its peer port: say where it listens");
+  return invalid(
+      "without initial peers this node joins a group, and needs an address for its peer port: give "
+      "the initial peers (serve --peers), or the members to join and where this node listens "
+      "(serve --join, --peer-listen)");
 }
 
 Result<std::string> own_address(const NodeOptions& options,

@@ -116,6 +116,9 @@ Result<void> check_together(ServeSettings& settings) {
   if (settings.groups > 1 && node.witness) {
     return invalid("--groups goes without --witness: a witness has one group");
   }
+  if (settings.admin.empty() && (!settings.admin_addresses.empty() || settings.admin_open)) {
+    return invalid("--admin-addresses and --admin-open go with --admin: where this node listens");
+  }
   const bool used = has_log(settings.data_dir);
   if (node.peers.empty() && node.join.empty() && !used) {
     return invalid(

@@ -31,10 +31,12 @@ Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t low, std
 
 Result<void> check_address(std::string_view text, std::uint64_t lowest_port) {
   const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos || colon == 0 ||
-      !parse_number(text.substr(colon + 1), lowest_port, 65535)) {
+  const bool shaped = colon != std::string_view::npos && colon != 0;
+  if (!shaped || !all_digits(text.substr(colon + 1))) {
     return invalid(quoted(text) + " is not an address: write host:port, as in 127.0.0.1:7201");
   }
+  const auto port = parse_number(text.substr(colon + 1), lowest_port, 65535);
+  if (!port) return invalid(quoted(text) + " is not an address: the port " + port.error().message);
   return {};
 }
 

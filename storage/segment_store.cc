@@ -43,7 +43,7 @@ Result<FolderMark> adopt_mark(const Disk& disk, const SegmentLogOptions& options
         ErrorCode::wrong_cluster,
         fmt::format("it belongs to {}, but this is {}: give this node its own folder, or "
                     "start it with the id, the cluster name and the initial peers it was "
-                    "made with",
+                    "made with. If it was never in a group that formed, delete it",
                     name_of(found.cluster_id, found.id), name_of(options.cluster_id, options.id))};
   }
   const auto names = disk.list();

@@ -43,19 +43,27 @@ struct Guard {
 };
 thread_local Guard guard;
 
-/// Their values differ between replicas, or between a replica and its next start.
-constexpr std::array<const char*, 14> kDiffers = {
-    "random",       "randomblob",        "date",
-    "time",         "datetime",          "julianday",
-    "strftime",     "unixepoch",         "current_date",
-    "current_time", "current_timestamp", "last_insert_rowid",
-    "changes",      "total_changes"};
+/// The functions of a command: their values depend on their arguments alone. All others are
+/// refused, also those of a later version of SQLite: the time, random numbers and what one
+/// connection knows differ between replicas, and a logarithm or a sine may, in its last digit,
+/// between processors.
+constexpr std::string_view kSame =
+    " -> ->> abs avg ceil ceiling char coalesce count cume_dist dense_rank first_value floor"
+    " format glob group_concat hex ifnull iif instr json json_array json_array_length"
+    " json_extract json_group_array json_group_object json_insert json_object json_patch"
+    " json_quote json_remove json_replace json_set json_type json_valid lag last_value lead"
+    " length like likelihood likely lower ltrim match max min mod nth_value ntile nullif"
+    " octet_length offsets percent_rank printf quote rank replace round row_number rtrim sign"
+    " snippet soundex string_agg substr substring sum total trim trunc typeof unhex unicode"
+    " unlikely upper zeroblob ";
+/// The same of virtual tables. (FTS5 ranks by a logarithm.)
+constexpr const char* kSameModules[] = {"fts3",      "fts4",      "rtree", "rtree_i32",
+                                        "json_each", "json_tree", nullptr};
 
-/// In their place, so that the default of a column and a trigger do not reach them either.
 void refuse_function(sqlite3_context* context, int /*unused*/, sqlite3_value** /*unused*/) {
   sqlite3_result_error(context,
-                       "a function whose value differs between replicas: let your program compute "
-                       "the value, and put it into the SQL",
+                       "a function whose value may differ between replicas: let your program "
+                       "compute the value, and put it into the SQL",
                        -1);
 }
 
@@ -211,6 +219,29 @@ int execute_all(sqlite3* connection, std::string_view sql, Rows& rows) {
   return SQLITE_OK;
 }
 
+/// Puts an error in the place of each function that is not in kSame: so the default of a column and
+/// a trigger do not reach them either.
+Result<void> leave_only_the_same(sqlite3* connection) {
+  sqlite3_stmt* statement = nullptr;
+  const char* const all = "SELECT DISTINCT name, narg FROM pragma_function_list";
+  if (sqlite3_prepare_v2(connection, all, -1, &statement, nullptr) != SQLITE_OK) {
+    return error_of(connection, "cannot list the functions of SQLite (3.30 has it)");
+  }
+  std::vector<std::pair<std::string, int>> others;
+  while (sqlite3_step(statement) == SQLITE_ROW) {
+    const std::string name = reinterpret_cast<const char*>(sqlite3_column_text(statement, 0));
+    const bool same = kSame.find(' ' + name + ' ') != std::string_view::npos;
+    if (!same) others.emplace_back(name, sqlite3_column_int(statement, 1));
+  }
+  if (sqlite3_finalize(statement) != SQLITE_OK || others.empty()) return error_of(connection, all);
+  for (const auto& [name, arguments] : others) {
+    sqlite3_create_function(connection, name.c_str(), arguments, SQLITE_UTF8, nullptr,
+                            refuse_function, nullptr, nullptr);
+  }
+  sqlite3_drop_modules(connection, const_cast<const char**>(kSameModules));
+  return {};
+}
+
 Result<void> sync(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0 && errno == ENOENT) return {};
@@ -300,10 +331,7 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& folder) {
   }
   const auto applied = applied_of(writer);
   if (!applied.ok()) return applied.error();
-  for (const char* const name : kDiffers) {
-    sqlite3_create_function(writer, name, -1, SQLITE_UTF8, nullptr, refuse_function, nullptr,
-                            nullptr);
-  }
+  if (auto left = leave_only_the_same(writer); !left.ok()) return left.error();
   sqlite3_set_authorizer(writer, authorize, nullptr);
   sqlite3_progress_handler(writer, kInstructionsPerStep, count_steps, nullptr);
   std::unique_ptr<Database> database(new Database(folder, std::move(connection).value()));

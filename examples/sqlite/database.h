@@ -20,9 +20,10 @@ using Connection = std::unique_ptr<sqlite3, CloseConnection>;
 /// One replica's database, FOLDER/data.db. Only commands write to it.
 ///
 /// Every replica has to come to the same state, so a command may hold nothing that differs between
-/// them: no random(), no time of day, no PRAGMA, no transaction of its own. It is refused with a
-/// text that says so; let your program compute such values and put them into the SQL. All members
-/// need the same version of SQLite.
+/// them: no random(), no time of day, no PRAGMA, no transaction of its own. database.cc lists the
+/// functions that a command may use; all others are refused with a text that says so. Let your
+/// program compute such values and put them into the SQL. All members need the same version of
+/// SQLite.
 class Database final : public leasehold::replica::StateMachine {
  public:
   /// Opens the file, or makes it. Errors: io, corrupted.

@@ -1,19 +1,21 @@
 // A replicated SQLite: one process is one replica, and every replica answers SQL.
 //
-//   sqlite_node [--log-tail BYTES] ID FOLDER HOST:PORT HOST:PORT HOST:PORT
+//   sqlite_node [--log-tail BYTES] [--deputy PROGRAM] ID FOLDER HOST:PORT HOST:PORT HOST:PORT
 //
 // The addresses are those of all replicas, in the order of their numbers. A replica that needs more
 // of the log than its tail gets a copy of the database. Each line of the input is SQL. What only
 // reads is executed here, on the thread that asks, once the lease (or the leader's word) says that
 // it is linearizable; everything else goes through the log. The answer is a line "ok ROWS rows,
 // CHANGES changed" and so many rows, or a line that begins with "error: ". `.status` says who
-// leads, `.time N SQL` how long a read takes with the lease and without.
+// leads, `.time N SQL` how long a read takes with the lease and without. The end of the input ends
+// the replica. With leasehold-deputy the others learn at once that this process has died.
 #include <leasehold/node/node.h>
 #include <leasehold/node/system_clock.h>
 
 #include "database.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -89,11 +91,12 @@ std::string time_reads(node::Node& replica, const Reader& reader, const std::str
 std::string answer(node::Node& replica, const Reader& reader, const std::string& line) {
   if (line == ".status") return status(replica);
   if (line.compare(0, 6, ".time ") == 0) return time_reads(replica, reader, line.substr(6));
+  if (line.front() == '.') return "error: say .status, .time N SELECT ..., or SQL\n";
   return reader.reads(line) ? read(replica, reader, line) : write(replica, line);
 }
 
 int fail(const leasehold::Error& error) {
-  std::fprintf(stderr, "sqlite_node: %s\n", error.message.c_str());
+  std::fprintf(stderr, "%s: %s\n", program_invocation_short_name, error.message.c_str());
   return 1;
 }
 
@@ -101,18 +104,25 @@ int fail(const leasehold::Error& error) {
 
 int main(int argc, char** argv) {
   node::NodeOptions options;
-  if (argc > 2 && std::string(argv[1]) == "--log-tail") {
-    options.limits.log_tail_bytes = options.limits.log_cut_bytes =
-        std::max(std::strtoull(argv[2], nullptr, 10), 1ULL);
-    argc -= 2;
-    argv += 2;
+  for (; argc > 2 && argv[1][0] == '-'; argc -= 2, argv += 2) {
+    const std::string flag = argv[1];
+    if (flag == "--log-tail") {
+      options.limits.log_tail_bytes = options.limits.log_cut_bytes =
+          std::max(std::strtoull(argv[2], nullptr, 10), 1ULL);
+    } else if (flag == "--deputy") {
+      options.deputy = argv[2];
+    } else {
+      break;
+    }
   }
   const std::uint64_t id = argc > 3 ? std::strtoull(argv[1], nullptr, 10) : 0;
   if (id == 0 || id > static_cast<std::uint64_t>(argc - 3)) {
     std::fprintf(stderr,
-                 "usage: sqlite_node [--log-tail BYTES] ID FOLDER HOST:PORT [HOST:PORT ...]\n"
+                 "usage: %s [--log-tail BYTES] [--deputy PROGRAM] ID FOLDER HOST:PORT ...\n"
                  "  ID         the number of this replica, from 1\n"
-                 "  HOST:PORT  where each replica listens for the others, by number\n");
+                 "  HOST:PORT  where each replica listens for the others, by number\n"
+                 "  PROGRAM    leasehold-deputy: the others learn at once that this one has died\n",
+                 program_invocation_short_name);
     return 2;
   }
   options.id = raft::NodeId(id);

@@ -9,6 +9,7 @@ import os
 import pathlib
 import random
 import re
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -28,6 +29,10 @@ ANSWER_S = 30.0
 # Many rounds of the load have more than that, so a replica that was away needs a copy of the database.
 LOG_TAIL = 16384
 TEXTS = ("ok", "error: not executed", "error: unknown")
+# Values that replicas do not share, or may not: functions, tables of SQLite about itself.
+DIFFERS = ("random()", "hex(fts3_tokenizer('simple'))", "sqlite_version()", "unixepoch()", "last_insert_rowid()",
+           "sin(1)", "(SELECT count(*) FROM dbstat)", "(SELECT mem FROM sqlite_stmt)",
+           "(SELECT file FROM pragma_database_list)")
 
 
 class Ended(Exception):
@@ -206,10 +211,22 @@ def time_reads(replicas, limit):
     check(ratio <= limit, f"a read under the lease costs more than {limit} x")
 
 
+def what_differs_is_refused(replica):
+    def ask(sql):
+        return replica.ask(replica.process, sql)[0]
+    for value in DIFFERS:
+        answer = ask(f"INSERT INTO registers SELECT 'never', {value}")
+        check(answer.startswith("error: ") and not answer.startswith(TEXTS[1:]), f"{value}: {answer}")
+    check(ask("CREATE TABLE own (a, b DEFAULT (sin(1)))").startswith("ok"), "a table")
+    check(ask("INSERT INTO own (a) VALUES (1)").startswith("error: a function"), "a default that differs")
+    others = "INSERT INTO own VALUES (json('[1]'), upper(substr('abc', 2)) || round(2.5))"
+    check(ask(others).startswith("ok"), others)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", required=True, help="sqlite_node")
-    parser.add_argument("--checker", required=True, help="leasehold_check")
+    parser.add_argument("--checker", required=True, help="leasehold_check, or 'leasehold check'")
     parser.add_argument("--work", required=True, help="a folder for the replicas")
     parser.add_argument("--port", type=int, required=True, help="of the first replica; the others have the next two")
     parser.add_argument("--rounds", type=int, default=20)
@@ -225,6 +242,7 @@ def main():
     try:
         made = "CREATE TABLE IF NOT EXISTS registers (name TEXT PRIMARY KEY, value INTEGER)"
         wait_for("a table", 30, lambda: replicas[0].ask(replicas[0].process, made)[0].startswith("ok"))
+        what_differs_is_refused(replicas[0])
         clients = [Client(one, history, options.seed + one.number) for one in replicas]
         for client in clients:
             client.start()
@@ -240,7 +258,7 @@ def main():
     finally:
         for one in replicas:
             one.process.kill()
-    linearizable, verdict = history.judge(options.checker)
+    linearizable, verdict = history.judge(*shlex.split(options.checker))
     print(f"history of {len(history)} calls: {verdict}")
     check(linearizable, "the history is not linearizable")
     all_contents = [contents(one) for one in replicas]

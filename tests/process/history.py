@@ -69,9 +69,9 @@ class History:
         with open(path, "w", encoding="ascii") as file:
             file.writelines(self._lines)
 
-    def judge(self, checker):
+    def judge(self, *checker):
         """(linearizable, what the checker said)."""
-        run = subprocess.run([checker, "--quiet", "-"], input="".join(self._lines), text=True, timeout=120,
+        run = subprocess.run([*checker, "--quiet", "-"], input="".join(self._lines), text=True, timeout=120,
                              capture_output=True, check=False)
         if run.returncode not in (0, 1):
             raise Failed(f"the checker gave no verdict: {run.stdout}{run.stderr}")

@@ -198,6 +198,7 @@ TEST(Settings, WrongOnesAreRefusedByName) {
   EXPECT_THAT(refusal(with("max-clock-drift", "0.1234567")), HasSubstr("--max-clock-drift"));
   EXPECT_THAT(refusal(with("lease-reads", "yes")), HasSubstr("--lease-reads: 'yes' is neither"));
   EXPECT_THAT(refusal(with("listen", "7201")), HasSubstr("--listen: '7201' is not an address"));
+  EXPECT_THAT(refusal(with("listen", "a:99999")), HasSubstr("'99999' is not a number from 0 to"));
   EXPECT_THAT(refusal(with("log-level", "loud")), HasSubstr("--log-level: 'loud'"));
   EXPECT_THAT(refusal(with("log-format", "xml")), HasSubstr("--log-format: 'xml'"));
   EXPECT_THAT(refusal(with("spans-ratio", "1.01")), HasSubstr("--spans-ratio: '1.01'"));
@@ -246,6 +247,8 @@ TEST(Settings, AreCheckedTogether) {
   EXPECT_THAT(refusal(with("join", "a:1")), HasSubstr("--peers and --join are both given"));
   EXPECT_THAT(refusal({{"id", "4"}, {"data-dir", "d"}, {"join", "a:1"}}),
               HasSubstr("--join needs --peer-listen"));
+  EXPECT_THAT(refusal(with("admin-addresses", "1=a:7301")), HasSubstr("go with --admin:"));
+  EXPECT_THAT(refusal(with("admin-open", "on")), HasSubstr("go with --admin:"));
   // The lease's own inequalities, with their numbers.
   EXPECT_NE(refusal(with("heartbeat", "900ms")), "accepted");
   EXPECT_NE(refusal(with("max-clock-drift", "0.9")), "accepted");
