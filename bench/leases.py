@@ -334,10 +334,7 @@ def run(options):
         if os.cpu_count() > 1:
             measure_one_renewal(options, report, cluster, leader, "two cores", ([0], [1]))
     facts["processor_time_stolen_percent"] = round(noise.stolen_percent(), 2)
-    say("")
-    say(report.table())
-    say("")
-    say(report.goals_table())
+    report.tell()
     return report.conclude(options.out, {
         "format": 1, "started": started.isoformat(timespec="seconds"), "machine": facts,
         "options": {"leases": options.leases, "ttl_s": options.ttl, "seconds": options.seconds,

@@ -327,10 +327,7 @@ def run(options):
         if options.keys:
             measure_many_keys(options, report, cluster, leader)
     facts["processor_time_stolen_percent"] = round(noise.stolen_percent(), 2)
-    say("")
-    say(report.table())
-    say("")
-    say(report.goals_table())
+    report.tell()
     if options.results:
         write_results(options, report, facts)
     return report.conclude(options.out, {

@@ -118,6 +118,9 @@ class Report:
     def goals_table(self):
         return g.table(self.verdicts())
 
+    def tell(self):
+        print(f"\n{self.table()}\n\n{self.goals_table()}", flush=True)
+
     def conclude(self, out, about):
         """Writes everything to the file `out`, with what `about` says of the run, and says what was
         missed and by how much. Returns the exit status."""

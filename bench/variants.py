@@ -99,10 +99,7 @@ def run(name, options, measure):
     with contextlib.ExitStack() as stack:
         measure(options, stack, report)
     facts["processor_time_stolen_percent"] = round(noise.stolen_percent(), 2)
-    say("")
-    say(report.table())
-    say("")
-    say(report.goals_table())
+    report.tell()
     if options.results:
         notes = [f"{facts['cores']} cores ({facts['processor']}), Linux {facts['kernel']}; three nodes of each group "
                  f"on loopback, one connection, {VALUE_BYTES}-byte values; processor time stolen: "
