@@ -37,8 +37,8 @@ RecoveredSource source_of(const std::string& dir, const node::HostSurvivor& host
 Result<std::string> write_recovered_state(node::StoppedLog& log, const RecoveredSource& source,
                                           const std::string& to);
 
-/// Removes what a call of it leaves that was interrupted behind its last step: `to` is whole then,
-/// and a folder with a copy of the state is beside it.
+/// Removes the copy of the state that write_recovered_state() makes beside `to`. A call that is
+/// killed after `to` is whole leaves it there.
 Result<void> remove_working_folder(const std::string& to);
 
 }  // namespace leasehold::cli

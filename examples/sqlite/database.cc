@@ -219,8 +219,8 @@ int execute_all(sqlite3* connection, std::string_view sql, Rows& rows) {
   return SQLITE_OK;
 }
 
-/// Puts an error in the place of each function that is not in kSame: so the default of a column and
-/// a trigger do not reach them either.
+/// Replaces each function that is not in kSame by an error. Defaults of columns and triggers call
+/// the error, too.
 Result<void> leave_only_the_same(sqlite3* connection) {
   sqlite3_stmt* statement = nullptr;
   const char* const all = "SELECT DISTINCT name, narg FROM pragma_function_list";
@@ -235,10 +235,14 @@ Result<void> leave_only_the_same(sqlite3* connection) {
   }
   if (sqlite3_finalize(statement) != SQLITE_OK || others.empty()) return error_of(connection, all);
   for (const auto& [name, arguments] : others) {
-    sqlite3_create_function(connection, name.c_str(), arguments, SQLITE_UTF8, nullptr,
-                            refuse_function, nullptr, nullptr);
+    if (sqlite3_create_function(connection, name.c_str(), arguments, SQLITE_UTF8, nullptr,
+                                refuse_function, nullptr, nullptr) != SQLITE_OK) {
+      return error_of(connection, "cannot refuse the function " + name);
+    }
   }
-  sqlite3_drop_modules(connection, const_cast<const char**>(kSameModules));
+  if (sqlite3_drop_modules(connection, const_cast<const char**>(kSameModules)) != SQLITE_OK) {
+    return error_of(connection, "cannot refuse the modules of SQLite");
+  }
   return {};
 }
 

@@ -55,7 +55,7 @@ class StoppedHostTest : public HostTest {
     stopped_ = std::move(StoppedHost::open(dir_)).value();
     return stopped_->survivor();
   }
-  /// As if settings that no group has any more had asked for so long a promise.
+  /// Writes into the host's log that it has promised for `duration`.
   void promise_more(const HostSurvivor& self, raft::Duration duration) {
     stopped_.reset();
     storage::SegmentLogOptions log_options;
