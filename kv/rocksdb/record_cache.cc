@@ -361,12 +361,12 @@ bool CachedRecords::Write::take_out(std::string_view key) {
   return records_.cache_ && records_.cache_->remove(RecordCache::key_of(records_.owner_, key));
 }
 
-void CachedRecords::Write::put_in(std::string_view key, std::string_view record) {
+void CachedRecords::Write::put_in(std::string_view key, std::string_view record, bool used) {
   const std::uint64_t now = records_.epoch_.load();
   LEASEHOLD_ASSERT(now % 2 != 0);
   if (!records_.cache_ || key.size() + record.size() > RecordCache::kBytesMax) return;
   const RecordCache::Key found = RecordCache::key_of(records_.owner_, key);
-  records_.cache_->place(found, records_.cache_->make_chain(found, record), true, records_.epoch_,
+  records_.cache_->place(found, records_.cache_->make_chain(found, record), used, records_.epoch_,
                          now);
 }
 

@@ -153,8 +153,8 @@ class CachedRecords {
     Write& operator=(const Write&) = delete;
     /// Before the database changes. Whether a record was there.
     bool take_out(std::string_view key);
-    /// After it has changed.
-    void put_in(std::string_view key, std::string_view record);
+    /// After it has changed. One that is not `used` goes first when the memory is used up.
+    void put_in(std::string_view key, std::string_view record, bool used);
 
    private:
     CachedRecords& records_;

@@ -42,6 +42,7 @@ Result<std::optional<Value>> RocksdbStore::Impl::load(std::string_view key) {
   if (touched.changed) return touched.value;
   const std::string whole_key = data_key(key);
   if (std::string record; live().records_.find(key, record)) {
+    touched.stored = true;
     touched.share = record_sum(whole_key, record);
     auto value = take_value(std::move(record), Load::whole);
     if (!value) return fail(value.error());
@@ -50,7 +51,8 @@ Result<std::optional<Value>> RocksdbStore::Impl::load(std::string_view key) {
   rocksdb::PinnableSlice bytes;
   auto value = look_up(whole_key, live().db(), rocksdb::ReadOptions(), Load::whole, bytes);
   if (!value) return value;
-  touched.share = value.value() ? record_sum(whole_key, {bytes.data(), bytes.size()}) : StateSum();
+  touched.stored = value.value().has_value();
+  touched.share = touched.stored ? record_sum(whole_key, {bytes.data(), bytes.size()}) : StateSum();
   return value;
 }
 
@@ -200,14 +202,15 @@ void RocksdbStore::Impl::take_out_of_cache(CachedRecords::Write& records) {
   }
 }
 
-/// What readers look for, as it is now.
+/// What readers look for, and what the next write of the key replaces. A key that is written for
+/// the first time stays out: a load of many keys does not push out what is read.
 void RocksdbStore::Impl::put_in_cache(CachedRecords::Write& records) {
   std::string record;
   for (const auto& [key, touched] : touched_) {
-    if (!touched.cached || !touched.value) continue;
+    if (!(touched.cached || touched.stored) || !touched.value) continue;
     record = encode_value_head(*touched.value);
     record += touched.value->bytes.view();
-    records.put_in(key, record);
+    records.put_in(key, record, touched.cached);
   }
 }
 

@@ -131,8 +131,8 @@ TEST(RecordCache, HasWhatTheWriterPutsIn) {
   Records records(least());
   {
     CachedRecords::Write write(records);
-    write.put_in("key", "new");
-    write.put_in("large", pattern(RecordCache::kBytesMax, 0));
+    write.put_in("key", "new", true);
+    write.put_in("large", pattern(RecordCache::kBytesMax, 0), true);
     EXPECT_EQ(records.found("key"), "new");
   }
   EXPECT_EQ(records.found("key"), "new");
@@ -150,7 +150,7 @@ TEST(RecordCache, ShowsNothingOfAPlaceThatChangesMeanwhile) {
   CachedRecords::Write write(records);
   EXPECT_TRUE(write.take_out("key"));
   EXPECT_FALSE(reader.is_as_it_was());
-  write.put_in("key", "new");
+  write.put_in("key", "new", true);
   EXPECT_FALSE(reader.is_as_it_was());
 }
 
@@ -159,7 +159,7 @@ TEST(RecordCache, WithoutMemoryKeepsNothing) {
   records.keep("key", "record", records.epoch());
   CachedRecords::Write write(records);
   EXPECT_FALSE(write.take_out("key"));
-  write.put_in("key", "record");
+  write.put_in("key", "record", true);
   std::string record;
   EXPECT_FALSE(records.find("key", record));
 }
@@ -180,7 +180,7 @@ class TwoKeys {
     }
     for (std::size_t i = 0; i < 2; ++i) {
       // Now and then readers have to look in the database.
-      if (cached.at(i) && number % 4 != 0) write.put_in(kKeys.at(i), record_of(number));
+      if (cached.at(i) && number % 4 != 0) write.put_in(kKeys.at(i), record_of(number), true);
     }
   }
   std::string read(std::size_t key) {
@@ -270,6 +270,20 @@ TEST_F(CachedStore, ShowsEachWriteOfAKeyThatWasRead) {
   run(Del{{"key"}});
   EXPECT_EQ(read("key"), "nothing");
   EXPECT_EQ(store_->length("key").value(), std::nullopt);
+}
+
+TEST(StoreWithACache, KeepsWhatIsOverwrittenButNotWhatIsNew) {
+  TemporaryFolder folder;
+  RocksdbStoreOptions options = store_options(folder.path("kv"));
+  options.cache = std::make_shared<RecordCache>(RecordCache::kLeastBytes);
+  const auto store = RocksdbStore::open(options).value();
+  apply(*store, 1, {encode_command(Set{"key", "1"}).value()});
+  EXPECT_EQ(options.cache->stats().bytes, 0U);
+  apply(*store, 2, {encode_command(Set{"key", "2"}).value()});
+  EXPECT_GT(options.cache->stats().bytes, 0U);
+  EXPECT_EQ(store->get("key").value()->bytes.view(), "2");
+  apply(*store, 3, {encode_command(Del{{"key"}}).value()});
+  EXPECT_EQ(store->get("key").value(), std::nullopt);
 }
 
 TEST_F(CachedStore, ShowsTheStateOfASnapshot) {
