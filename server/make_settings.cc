@@ -161,6 +161,7 @@ std::vector<std::pair<std::string, std::string>> own_settings(const ServeSetting
       {"admin", settings.admin},
       {"admin-open", settings.admin_open ? "on" : "off"},
       {"io-threads", std::to_string(settings.server.io_threads)},
+      {"busy-poll", format_duration(settings.server.busy_poll)},
       {"lease-reads", settings.server.lease_reads ? "on" : "off"},
       {"protected-mode", settings.server.protected_mode ? "yes" : "no"},
       {"client-memory-max", std::to_string(settings.server.client_memory_max)},

@@ -19,6 +19,7 @@ namespace {
 constexpr std::uint64_t kWatchHistoryMin = 64U << 10U;
 constexpr std::uint64_t kClientMemoryMin = 64U << 20U;  // a few requests of the largest size
 constexpr std::uint64_t kReadCacheMin = 1U << 20U;
+constexpr lease::Duration kBusyPollMax = std::chrono::milliseconds(10);
 
 template <lease::Duration lease::Timing::*member>
 Result<void> set_timing(ServeSettings& settings, const std::string& text) {
@@ -161,6 +162,25 @@ Result<void> set_command_timeout(ServeSettings& settings, const std::string& tex
   return {};
 }
 
+/// Zero is allowed: it switches something off.
+Result<lease::Duration> parse_limit(const std::string& text) {
+  if (text == "off") return lease::Duration(0);
+  return parse_duration(text);
+}
+
+Result<void> set_limit(lease::Duration& setting, const std::string& text) {
+  const auto duration = parse_limit(text);
+  if (!duration) return duration.error();
+  setting = duration.value();
+  return {};
+}
+
+Result<void> set_busy_poll(ServeSettings& settings, const std::string& text) {
+  if (auto set = set_limit(settings.server.busy_poll, text); !set) return set;
+  if (settings.server.busy_poll <= kBusyPollMax) return {};
+  return invalid("it is 10ms or less: a thread that looks for longer takes a core");
+}
+
 Result<void> set_client_addresses(ServeSettings& settings, const std::string& text) {
   auto addresses = parse_peers(text);
   if (!addresses) return addresses.error();
@@ -168,12 +188,6 @@ Result<void> set_client_addresses(ServeSettings& settings, const std::string& te
     settings.server.client_addresses[peer.id] = std::move(peer.address);
   }
   return {};
-}
-
-/// Zero is allowed: it switches something off.
-Result<lease::Duration> parse_limit(const std::string& text) {
-  if (text == "off") return lease::Duration(0);
-  return parse_duration(text);
 }
 
 /// Zero, or a second at least.
@@ -229,17 +243,11 @@ Result<void> set_preferred_leaders(ServeSettings& settings, const std::string& t
 }
 
 Result<void> set_drain_timeout(ServeSettings& settings, const std::string& text) {
-  const auto duration = parse_limit(text);
-  if (!duration) return duration.error();
-  settings.drain_timeout = duration.value();
-  return {};
+  return set_limit(settings.drain_timeout, text);
 }
 
 Result<void> set_slowlog_threshold(ServeSettings& settings, const std::string& text) {
-  const auto duration = parse_limit(text);
-  if (!duration) return duration.error();
-  settings.server.slowlog_threshold = duration.value();
-  return {};
+  return set_limit(settings.server.slowlog_threshold, text);
 }
 
 template <std::uint64_t replica::Limits::*kMember>
@@ -286,10 +294,7 @@ Result<void> set_watch_history_events(ServeSettings& settings, const std::string
 }
 
 Result<void> set_log_max_age(ServeSettings& settings, const std::string& text) {
-  const auto duration = parse_limit(text);
-  if (!duration) return duration.error();
-  settings.node.limits.log_age_max = duration.value();
-  return {};
+  return set_limit(settings.node.limits.log_age_max, text);
 }
 
 const SettingSpec kSettings[] = {
@@ -404,6 +409,10 @@ const SettingSpec kSettings[] = {
     {"io-threads", "N", "1",
      "Threads that serve clients; one more serves new clients and long reads",
      set_count<&ServerOptions::io_threads, 1, 256>},
+    {"busy-poll", "DURATION", "0s",
+     "How long an io thread looks for the next request before it sleeps, as in 50us: saves its "
+     "wake-up, takes processor time",
+     set_busy_poll},
     {"clients-max", "N", "10000", "Most client connections at one time",
      set_count<&ServerOptions::clients_max, 1, 1'000'000>},
     {"protected-mode", "yes|no", "yes",
@@ -414,8 +423,8 @@ const SettingSpec kSettings[] = {
      "needs more is closed. Each may always have 32K",
      set_client_memory_max},
     {"read-cache", "BYTES", "64M",
-     "Memory for the values of keys that are read, of all groups; 0: reads look in the files' "
-     "own caches",
+     "Memory for the values of keys that are read or overwritten, of all groups; 0: reads look in "
+     "the files' own caches",
      set_read_cache},
     {"connection-rate", "N", "2000",
      "Client connections that are taken in a second; more wait. 0: no limit",

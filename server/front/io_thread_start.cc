@@ -1,11 +1,32 @@
 // How an io thread begins and ends, and takes tasks of other threads.
 #include <leasehold/server/front/io_thread.h>
+#include <leasehold/server/front/people_time.h>
+
+#include <pthread.h>
 
 #include <mutex>
 #include <thread>
 #include <utility>
 
 namespace leasehold::server {
+namespace {
+
+/// Behind each task it looks for more for `busy` before it waits: a thread that sleeps needs some
+/// tens of microseconds to wake up. Other threads may have the processor between two looks.
+void run_busily(asio::io_context& io, lease::Duration busy) {
+  while (io.run_one() > 0) {
+    auto until = fine_now() + busy;
+    while (!io.stopped() && fine_now() < until) {
+      if (io.poll() > 0) {
+        until = fine_now() + busy;
+      } else {
+        std::this_thread::yield();
+      }
+    }
+  }
+}
+
+}  // namespace
 
 void IoThread::start() {
   sweep();
@@ -15,7 +36,10 @@ void IoThread::start() {
     }));
   }
   if (&back_ != this) {
-    thread_ = std::thread([this] { io.run(); });
+    thread_ = std::thread([this, busy = state.options.busy_poll] {
+      busy > busy.zero() ? run_busily(io, busy) : static_cast<void>(io.run());
+    });
+    pthread_setname_np(thread_.native_handle(), "lh-client");
     return;
   }
   // The back thread yields the processor between any two pieces of its work. Otherwise the system
@@ -24,6 +48,7 @@ void IoThread::start() {
   thread_ = std::thread([this] {
     while (io.run_one() > 0) std::this_thread::yield();
   });
+  pthread_setname_np(thread_.native_handle(), "lh-back");
 }
 
 void IoThread::ignore_events() {

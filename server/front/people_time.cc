@@ -4,10 +4,22 @@
 
 namespace leasehold::server {
 
-std::chrono::nanoseconds coarse_now() {
+namespace {
+
+std::chrono::nanoseconds read_clock(clockid_t clock) {
   timespec now{};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  clock_gettime(clock, &now);
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+}  // namespace
+
+std::chrono::nanoseconds coarse_now() {
+  return read_clock(CLOCK_MONOTONIC_COARSE);
+}
+
+std::chrono::nanoseconds fine_now() {
+  return read_clock(CLOCK_MONOTONIC);
 }
 
 std::chrono::microseconds wall_now() {

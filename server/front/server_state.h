@@ -54,6 +54,8 @@ struct ServerOptions {
   std::size_t clients_max = 10000;
   /// Threads for connections that are proven; there is one more, for all others. See TcpFront.
   std::size_t io_threads = 1;
+  /// So long one of them looks for more to do before it sleeps; zero: not at all.
+  lease::Duration busy_poll{0};
   /// A connection without a request for this time is closed; zero: never.
   lease::Duration idle_timeout{0};
   /// A connection whose first request is not complete this long after its first byte is closed;

@@ -68,6 +68,7 @@ def attack_settings(cluster):
         ({"lease_reads": "maybe"}, "--lease-reads"),
         ({"command_timeout": "0s"}, "--command-timeout"),
         ({"io_threads": "0"}, "--io-threads"),
+        ({"busy_poll": "1s"}, "--busy-poll", "10ms"),
         ({"clients_max": "0"}, "--clients-max"),
         ({"log_level": "loud"}, "--log-level"),
         ({"bogus": "1"}, "--bogus"),

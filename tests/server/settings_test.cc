@@ -205,6 +205,10 @@ TEST(Settings, WrongOnesAreRefusedByName) {
   EXPECT_THAT(refusal(with("spans-ratio", "-0.1")), HasSubstr("--spans-ratio: '-0.1'"));
   EXPECT_THAT(refusal(with("spans-bytes", "64K")), HasSubstr("--spans-bytes"));
   EXPECT_THAT(refusal(with("io-threads", "0")), HasSubstr("--io-threads: '0'"));
+  EXPECT_THAT(refusal(with("busy-poll", "11ms")), HasSubstr("--busy-poll: it is 10ms or less"));
+  EXPECT_THAT(refusal(with("busy-poll", "-1us")), HasSubstr("--busy-poll: '-1us'"));
+  EXPECT_EQ(make_settings(with("busy-poll", "50us")).value().server.busy_poll, 50us);
+  EXPECT_EQ(make_settings(with("busy-poll", "off")).value().server.busy_poll, 0us);
   EXPECT_THAT(refusal(with("cluster", "")), HasSubstr("--cluster"));
   EXPECT_THAT(refusal(with("command-timeout", "0s")), HasSubstr("--command-timeout"));
   EXPECT_THAT(refusal(with("session-idle-max", "0s")), HasSubstr("--session-idle-max"));

@@ -25,9 +25,11 @@ inline constexpr std::chrono::milliseconds kFrontPatience{20000};
 struct Kind {
   std::size_t io_threads;
   bool tls;
+  bool busy = false;  ///< its threads look for more before they sleep
 };
 inline std::string kind_name(const ::testing::TestParamInfo<Kind>& info) {
-  return (info.param.tls ? "Tls" : "Plain") + std::to_string(info.param.io_threads);
+  return std::string(info.param.busy ? "Busy" : "") + (info.param.tls ? "Tls" : "Plain") +
+         std::to_string(info.param.io_threads);
 }
 
 /// A front on a free port, and a thread that completes what the node is asked.
@@ -59,6 +61,7 @@ class TcpFrontTest : public ::testing::TestWithParam<Kind> {
     groups_ =
         std::make_unique<ServedGroups>(std::vector{ServedGroup{node_, store, node_.health()}});
     options.io_threads = GetParam().io_threads;
+    options.busy_poll = std::chrono::milliseconds(GetParam().busy ? 1 : 0);
     options.client_tls = tls() ? ClientTls::Mode::on : ClientTls::Mode::off;
     state_ = std::make_unique<ServerState>(options, command_table(), tls() ? context() : nullptr);
     auto front = TcpFront::open("127.0.0.1:0", *groups_, *state_);

@@ -377,7 +377,7 @@ TEST_P(TcpFrontTest, AWatcherThatHearsNothingIsNotIdle) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, TcpFrontTest,
                          ::testing::Values(Kind{1, false}, Kind{2, false}, Kind{1, true},
-                                           Kind{2, true}),
+                                           Kind{2, true}, Kind{2, false, true}),
                          kind_name);
 
 TEST(TcpFront, BadAddressesAreRefused) {
