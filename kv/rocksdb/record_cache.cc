@@ -51,17 +51,39 @@ class RecordCache::Reader {
   Reader(const RecordCache& cache, std::uint64_t head) : cache_(cache), block_(cache.block(head)) {}
 
   std::uint64_t word() {
-    if (at_ == kBlockWords) {
-      block_ =
-          block_ == nullptr ? nullptr : cache_.block((*block_)[0].load(std::memory_order_acquire));
-      at_ = 1;
-    }
+    go_on();
     return block_ == nullptr ? 0 : (*block_)[at_++].load(std::memory_order_acquire);
+  }
+  /// The words that `bytes` take.
+  void copy(char* to, std::size_t bytes) {
+    // Most of a find: whole words, a block at a time.
+    while (bytes >= kWord) {
+      go_on();
+      if (block_ == nullptr) return;
+      const std::size_t words = std::min(bytes / kWord, kBlockWords - at_);
+      for (std::size_t i = 0; i < words; ++i) {
+        const std::uint64_t word = (*block_)[at_ + i].load(std::memory_order_acquire);
+        std::memcpy(to + i * kWord, &word, kWord);
+      }
+      at_ += words;
+      to += words * kWord;
+      bytes -= words * kWord;
+    }
+    if (bytes == 0) return;
+    const std::uint64_t last = word();
+    std::memcpy(to, &last, bytes);
   }
   /// Whether the chain was as long as what was read of it.
   bool ok() const { return block_ != nullptr; }
 
  private:
+  /// To the next block, at the end of one.
+  void go_on() {
+    if (at_ < kBlockWords) return;
+    if (block_ != nullptr) block_ = cache_.block((*block_)[0].load(std::memory_order_acquire));
+    at_ = 1;
+  }
+
   const RecordCache& cache_;
   const Block* block_;
   std::size_t at_ = 1;
@@ -165,10 +187,7 @@ bool RecordCache::read_chain(std::uint64_t head, const Key& key, std::string* re
   }
   if (record == nullptr) return in.ok();
   record->resize(size);
-  for (std::size_t at = 0; at < size; at += kWord) {
-    const std::uint64_t word = in.word();
-    std::memcpy(record->data() + at, &word, std::min(kWord, size - at));
-  }
+  in.copy(record->data(), size);
   return in.ok();
 }
 

@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::size_t kSpansKept = 1024;
 constexpr std::size_t kInlineBytesKept = 4096;
+/// Of a length that is read without a closer look: they fit its line, and the number.
+constexpr std::size_t kPlainDigits = 9;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -135,8 +137,24 @@ ParseStatus RequestParser::parse(std::string_view bytes, const RequestLimits& li
   return line_ ? parse_inline(bytes) : parse_array(bytes, limits);
 }
 
+bool RequestParser::read_plain_length(std::string_view bytes, std::int64_t max,
+                                      std::int64_t& value) {
+  std::size_t at = position_ + 1;
+  std::int64_t number = 0;
+  while (at < bytes.size() && at <= position_ + kPlainDigits && is_digit(bytes[at])) {
+    number = 10 * number + (bytes[at++] - '0');
+  }
+  const bool plain = at + 1 < bytes.size() && bytes[at] == '\r' && bytes[at + 1] == '\n' &&
+                     bytes[position_ + 1] != '0' && at > position_ + 1;
+  if (!plain || number > max) return false;
+  value = number;
+  position_ = at + 2;
+  return true;
+}
+
 RequestParser::LineStatus RequestParser::read_length(std::string_view bytes, const char* what,
                                                      std::int64_t max, std::int64_t& value) {
+  if (read_plain_length(bytes, max, value)) return LineStatus::complete;
   const std::string_view line = bytes.substr(position_, kLengthLineBytesMax);
   const std::size_t end = line.find('\r');
   if (end == std::string_view::npos || end + 1 >= line.size()) {

@@ -81,6 +81,8 @@ class RequestParser {
   ParseStatus parse_array(std::string_view bytes, const RequestLimits& limits);
   ParseStatus parse_inline(std::string_view bytes);
   bool split_inline(std::string_view line);
+  /// The usual length: a few digits, whole, and not above `max`. False: read_length() has to look.
+  bool read_plain_length(std::string_view bytes, std::int64_t max, std::int64_t& value);
   LineStatus read_length(std::string_view bytes, const char* what, std::int64_t max,
                          std::int64_t& value);
   ParseStatus malformed(std::string why);
