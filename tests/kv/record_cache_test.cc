@@ -181,7 +181,7 @@ class TwoKeys {
     for (std::size_t i = 0; i < 2; ++i) {
       // Now and then readers have to look in the database.
       const bool stays = cached.at(i) || number % 5 == 0;
-        if (stays && number % 4 != 0) write.put_in(kKeys.at(i), record_of(number), cached.at(i));
+      if (stays && number % 4 != 0) write.put_in(kKeys.at(i), record_of(number), cached.at(i));
     }
   }
   std::string read(std::size_t key) {
