@@ -67,13 +67,14 @@ class Resp:
 class Process:
     """A child process with a log file."""
 
-    def __init__(self, name, arguments, log_dir, read_address=False):
+    def __init__(self, name, arguments, log_dir, read_address=False, environment=None):
         self.name = name
         self.log_path = pathlib.Path(log_dir) / f"{name}.log"
         self.log = open(self.log_path, "ab")
         self.child = subprocess.Popen(
             [str(argument) for argument in arguments], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE if read_address else self.log, stderr=self.log)
+            stdout=subprocess.PIPE if read_address else self.log, stderr=self.log,
+            env={**os.environ, **(environment or {})})
         self.port = None
         if read_address:
             line = self.child.stdout.readline().decode()
@@ -135,11 +136,13 @@ def resident_kib(pid):
 
 class Cluster:
     """Replicas of `leasehold serve` on loopback, three unless `members` says more; `flags` gives those of a node by its
-    number."""
+    number, `environment` what its environment has besides, and `before` the words of a program that runs it."""
 
-    def __init__(self, program, directory, flags=lambda node: [], members=3):
+    def __init__(self, program, directory, flags=lambda node: [], members=3, environment=lambda node: {}, before=()):
         self.program = program
         self.flags = flags
+        self.environment = environment
+        self.before = before
         self.directory = pathlib.Path(directory)
         self.client_ports = {node: free_port() for node in range(1, members + 1)}
         peer_ports = {node: free_port() for node in self.client_ports}
@@ -154,8 +157,9 @@ class Cluster:
     def start_node(self, node):
         self.processes[node] = Process(
             f"node{node}",
-            [self.program, "serve", "--id", node, "--data-dir", self.directory / f"n{node}", "--peers", self.peers,
-             "--listen", f"127.0.0.1:{self.client_ports[node]}", *self.flags(node)], self.directory)
+            [*self.before, self.program, "serve", "--id", node, "--data-dir", self.directory / f"n{node}",
+             "--peers", self.peers, "--listen", f"127.0.0.1:{self.client_ports[node]}", *self.flags(node)], self.directory,
+            environment=self.environment(node))
 
     def stop(self, how=signal.SIGTERM):
         for process in self.processes.values():
@@ -198,9 +202,9 @@ class Cluster:
         raise MeasureError(f"no leader with a lease in {START_DEADLINE_S} s: see {self.directory}")
 
 
-def start_redis(directory, tls=None):
+def start_redis(directory, tls=None, flags=(), before=()):
     """A Redis without persistence, or None where there is no redis-server. `tls`: certificate, key and authority; then
-    it has a `tls_port` too."""
+    it has a `tls_port` too. `before`: the words of a program that runs it."""
     program = shutil.which("redis-server")
     if program is None:
         return None
@@ -208,8 +212,9 @@ def start_redis(directory, tls=None):
     tls_port = free_port() if tls else None
     protection = ["--tls-port", tls_port, "--tls-cert-file", tls[0], "--tls-key-file", tls[1], "--tls-ca-cert-file",
                   tls[2], "--tls-auth-clients", "no"] if tls else []
-    process = Process("redis-tls" if tls else "redis", [program, "--port", port, "--save", "", "--appendonly", "no",
-                                                        "--dir", directory, *protection], directory)
+    process = Process("redis-tls" if tls else "redis", [*before, program, "--port", port, "--save", "",
+                                                        "--appendonly", "no", "--dir", directory, *protection,
+                                                        *flags], directory)
     process.port, process.tls_port = port, tls_port
     deadline = time.monotonic() + START_DEADLINE_S
     while time.monotonic() < deadline:

@@ -6,7 +6,6 @@ Each point is a block of load by `leasehold bench`, or a few, of which the media
 bench/page.py draws them."""
 
 import argparse
-import contextlib
 import datetime
 import pathlib
 import shutil
@@ -19,6 +18,7 @@ import time
 import cluster as c
 import load_blocks
 from lease_load import Leases, RenewalLoad
+from scene import Bench
 from stats import Histogram
 from sweeps import Noise, say
 
@@ -74,55 +74,6 @@ def reads(keys=KEYS, value_bytes=VALUE_BYTES, connections=1):
 
 def writes(keys=KEYS, value_bytes=VALUE_BYTES, under_way=1):
     return "--keys", keys, "--value-size", value_bytes, "--workload", "set", "--in-flight", under_way
-
-
-class Bench:
-    """A cluster in a folder of its own, which ends with the block."""
-
-    def __init__(self, options, name, members=3):
-        self.options = options
-        self.folder = options.work / name
-        self.folder.mkdir()
-        self.stack = contextlib.ExitStack()
-        self.cluster = c.Cluster(options.program, self.folder, members=members)
-
-    def __enter__(self):
-        self.stack.callback(lambda: shutil.rmtree(self.folder, ignore_errors=True))
-        self.stack.callback(lambda: self.cluster.stop(signal.SIGKILL))
-        self.leader = self.cluster.start()
-        return self
-
-    def __exit__(self, *error):
-        if error[0] is None:
-            self.stack.close()
-        else:
-            self.cluster.stop(signal.SIGKILL)  # logs stay
-
-    @property
-    def port(self):
-        return self.cluster.client_ports[self.leader]
-
-    @property
-    def address(self):
-        return f"127.0.0.1:{self.port}"
-
-    def fill(self, keys=KEYS, value_bytes=VALUE_BYTES, port=None):
-        c.load(self.options.programs, "load", port or self.port, keys, value_bytes)
-
-    def redis(self):
-        """Its port, or None where there is no redis-server."""
-        process = c.start_redis(self.folder)
-        if process is None:
-            return None
-        self.stack.callback(process.stop)
-        return process.port
-
-    def floor(self, value_bytes):
-        """The address of the write without consensus."""
-        process = c.Process("null", [self.options.programs / "floor_null_replicate", "--dir", self.folder,
-                                     "--value-bytes", value_bytes, "serve"], self.folder, True)
-        self.stack.callback(process.stop)
-        return f"127.0.0.1:{process.port}"
 
 
 def over_connections(options, points):

@@ -72,7 +72,6 @@ def measure_reads(options, report, cluster, leader, floors, placement, cores):
     pids = {"echo": echo.tree(), "lease": [cluster.processes[leader].pid],
             "quorum": [cluster.processes[leader].pid]}
     if redis:
-        c.load(options.programs, "load", redis.port, KEYS, VALUE_BYTES)
         targets["redis"] = ("get", redis.port)
         pids["redis"] = redis.tree()
     setups = {name: f"LEASEHOLD READMODE {name}" for name in ("lease", "quorum")}
@@ -151,13 +150,12 @@ def measure_writes(options, report, cluster, leader, floors):
 
 def measure_loads(options, report, cluster, leader, floors):
     """Many requests at once, by `leasehold bench`: GETs beside Redis, SETs beside the floor that batches as we do."""
-    program = options.programs.parent / "server" / "leasehold"
     port, redis, null = cluster.client_ports[leader], floors.get("redis"), floors["null"]
     everybody = [process.pid for process in cluster.processes.values()]
 
     def pair(name, pids, floor_name, floor, flags):
         found = load_blocks.measure(
-            program, options.work, name,
+            options.program, options.work, name,
             {floor_name: (f"127.0.0.1:{floor.port}", floor.tree()), name: (f"127.0.0.1:{port}", pids)},
             ["--keys", KEYS, "--value-size", VALUE_BYTES, *flags], options.pairs)
         load_blocks.report_pair(report, name, found[name], floor_name, found[floor_name])
@@ -175,7 +173,6 @@ def measure_beside_etcd(options, report, cluster, leader):
     if shutil.which("etcd") is None:
         say("etcd is not installed (Debian: etcd-server): nothing is held against it")
         return
-    program = options.programs.parent / "server" / "leasehold"
     etcd = Etcd(options.work)
     try:
         etcd.start()
@@ -186,7 +183,7 @@ def measure_beside_etcd(options, report, cluster, leader):
             targets[name] = (f"127.0.0.1:{cluster.client_ports[leader]}",
                              [process.pid for process in cluster.processes.values()])
             found = load_blocks.measure(
-                program, options.work, name, targets,
+                options.program, options.work, name, targets,
                 ["--keys", KEYS, "--value-size", VALUE_BYTES, "--workload", "set", "--in-flight", under_way],
                 options.pairs)
             load_blocks.report_pair(report, name, found[name], "etcd", found["etcd"])
@@ -287,18 +284,15 @@ def measure_many_keys(options, report, cluster, leader):
     return leader
 
 
-def run(options):
-    report = Report(goals.load("measure"))
-    facts = c.machine()
-    noise = Noise()
-    started = datetime.datetime.now(datetime.timezone.utc)
+def measure_one_group(options, report):
+    """The parts that share a cluster and the floors."""
+    parts = options.parts
     with contextlib.ExitStack() as stack:
-        measure_lease_check(options, report)
-        measure_disk(options, report)
-        cluster = c.Cluster(options.programs.parent / "server" / "leasehold", options.work)
+        cluster = c.Cluster(options.program, options.work)
         stack.callback(lambda: cluster.stop(signal.SIGKILL))
         leader = cluster.start()
-        measure_rest(report, cluster)
+        if "rest" in parts:
+            measure_rest(report, cluster)
         floors = {
             "echo": c.Process("echo", [options.programs / "floor_echo", "--value-bytes",
                                        VALUE_BYTES, "serve"], options.work, True),
@@ -310,32 +304,73 @@ def run(options):
             floors["redis"] = redis
         for process in floors.values():
             stack.callback(process.stop)
-        c.load(options.programs, "load", cluster.client_ports[leader], KEYS, VALUE_BYTES)
-        measure_reads(options, report, cluster, leader, floors, "one core", ([0], [0]))
-        if os.cpu_count() > 1:
-            measure_reads(options, report, cluster, leader, floors, "two cores", ([0], [1]))
-        prove_lease_reads(options, report, cluster, leader)
-        say(f"writes: closed loop, one connection, {VALUE_BYTES}-byte values")
-        measure_writes(options, report, cluster, leader, floors)
-        measure_loads(options, report, cluster, leader, floors)
-        measure_beside_etcd(options, report, cluster, leader)
-        say(f"open loop, {OPEN_CONNECTIONS} connections")
-        port = cluster.client_ports[leader]
-        measure_open(options, report, "reads", "echo", floors["echo"].port, "lease read", port)
-        measure_open(options, report, "writes", "null-replicate", floors["null"].port, "write",
-                     port)
-        if options.keys:
+        for port in [cluster.client_ports[leader], *([redis.port] if redis else [])]:
+            c.load(options.programs, "load", port, KEYS, VALUE_BYTES)
+        if "reads" in parts:
+            measure_reads(options, report, cluster, leader, floors, "one core", ([0], [0]))
+            if os.cpu_count() > 1:
+                measure_reads(options, report, cluster, leader, floors, "two cores", ([0], [1]))
+            prove_lease_reads(options, report, cluster, leader)
+        if "writes" in parts:
+            measure_writes(options, report, cluster, leader, floors)
+        if "loads" in parts:
+            measure_loads(options, report, cluster, leader, floors)
+        if "etcd" in parts:
+            measure_beside_etcd(options, report, cluster, leader)
+        if "open" in parts:
+            say(f"open loop, {OPEN_CONNECTIONS} connections")
+            port = cluster.client_ports[leader]
+            measure_open(options, report, "reads", "echo", floors["echo"].port, "lease read", port)
+            measure_open(options, report, "writes", "null-replicate", floors["null"].port, "write", port)
+        if "keys" in parts and options.keys:
             measure_many_keys(options, report, cluster, leader)
+
+
+# Those of one cluster, which measure_one_group() goes through, and those that have clusters of their own.
+SHARED_PARTS = ("rest", "reads", "writes", "loads", "etcd", "open", "keys")
+OWN_PARTS = {"check": measure_lease_check, "disk": measure_disk}
+PARTS = {
+    "check": "the lease check beside a clock read",
+    "disk": "one durable write of the disk",
+    "rest": "memory and processor of resting nodes",
+    "reads": "reads, one after the other, beside the echo and Redis",
+    "writes": "writes, one after the other, beside replication without consensus",
+    "loads": "many requests at once, beside Redis and the floor",
+    "etcd": "writes beside etcd",
+    "open": "reads and writes on a schedule",
+    "keys": "--keys keys are there after a restart",
+}
+
+
+def run(options):
+    report = Report(goals.load("measure"))
+    facts = c.machine()
+    noise = Noise()
+    started = datetime.datetime.now(datetime.timezone.utc)
+    failed = []
+    steps = [(name, OWN_PARTS[name]) for name in ("check", "disk") if name in options.parts]
+    if set(SHARED_PARTS) & set(options.parts):
+        steps.append(("one-group", measure_one_group))
+    steps += [(name, OWN_PARTS[name]) for name in list(OWN_PARTS)[2:] if name in options.parts]
+    for name, measure in steps:
+        try:
+            measure(options, report)
+        except c.MeasureError as error:
+            failed.append(name)
+            say(f"measure: {name}: {error}\nmeasure: the other parts go on; logs and data are in {options.work}")
     facts["processor_time_stolen_percent"] = round(noise.stolen_percent(), 2)
     report.tell()
-    if options.results:
+    if options.results and not failed:
         write_results(options, report, facts)
-    return report.conclude(options.out, {
+    status = report.conclude(options.out, {
         "format": 1, "started": started.isoformat(timespec="seconds"), "machine": facts,
-        "options": {"pairs": options.pairs, "reads_per_block": options.reads,
+        "options": {"parts": options.parts, "pairs": options.pairs, "reads_per_block": options.reads,
                     "writes_per_block": options.writes, "keys": options.keys,
                     "value_bytes": VALUE_BYTES, "warmup_per_block": WARMUP},
-        "loop": "closed, one connection"})
+        "failed": failed, "loop": "closed, one connection"})
+    if failed:
+        print(f"measure: worthless: {', '.join(failed)}; see above", file=sys.stderr)
+    return 2 if failed else status
 
 
 def write_results(options, report, facts):
@@ -344,14 +379,33 @@ def write_results(options, report, facts):
              f"stolen: {facts['processor_time_stolen_percent']} %",
              "a ratio is of medians, with its 95 % interval, from blocks that alternate (A B B A)"]
     results.write(str(options.results), "one group beside its floors and Redis", datetime.date.today().isoformat(),
-                  f"bench/measure.py --pairs {options.pairs} --results results/performance.json", notes,
+                  command_of(options), notes,
                   [("Goals", goals.rows(report.verdicts())), ("What was measured", report.measured())])
+
+
+def command_of(options):
+    words = ["bench/measure.py"]
+    if options.parts != list(PARTS):
+        words.append(f"--parts {','.join(options.parts)}")
+    words += [f"--pairs {options.pairs}", "--results results/performance.json"]
+    return " ".join(words)
+
+
+def parts_of(text, parser):
+    """In the order in which they are measured."""
+    wanted = text.split(",")
+    unknown = [name for name in wanted if name not in PARTS]
+    if unknown:
+        parser.error(f"--parts takes {', '.join(PARTS)}, not {', '.join(unknown)}")
+    return [name for name in PARTS if name in wanted]
 
 
 def main():
     root = pathlib.Path(__file__).resolve().parent.parent
-    parser = argparse.ArgumentParser(description=__doc__,
+    parts = "\n".join(f"  {name:<16} {what}" for name, what in PARTS.items())
+    parser = argparse.ArgumentParser(description=__doc__, epilog=f"parts:\n{parts}",
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", default=",".join(PARTS), help="some of the parts, by commas (default: all)")
     parser.add_argument("--build-dir", type=pathlib.Path, default=root / "build" / "release",
                         help="an optimised build (default: build/release)")
     parser.add_argument("--work-dir", type=pathlib.Path,
@@ -371,7 +425,9 @@ def main():
     options = parser.parse_args()
     if options.pairs < 10:
         parser.error("--pairs must be 10 at least: fewer say nothing about the noise")
+    options.parts = parts_of(options.parts, parser)
     options.programs = options.build_dir.resolve() / "bench"
+    options.program = options.build_dir.resolve() / "server" / "leasehold"
     if not (options.programs / "bench_client").exists():
         parser.error(f"{options.build_dir} holds no build: run `cmake --preset release && "
                      "cmake --build --preset release` first")
@@ -380,12 +436,8 @@ def main():
         options.work_dir.mkdir(parents=True, exist_ok=True)
     options.work = options.work_dir or pathlib.Path(
         tempfile.mkdtemp(prefix="measure-", dir=options.build_dir))
-    try:
-        status = run(options)
-    except c.MeasureError as error:
-        print(f"measure: {error}\nmeasure: logs and data are in {options.work}", file=sys.stderr)
-        return 2
-    if not options.work_dir:
+    status = run(options)
+    if not options.work_dir and status != 2:
         shutil.rmtree(options.work)
     return status
 
