@@ -149,10 +149,10 @@ class Cluster:
         self.peers = ",".join(f"{node}=127.0.0.1:{port}" for node, port in peer_ports.items())
         self.processes = {}
 
-    def start(self):
+    def start(self, deadline_s=START_DEADLINE_S):
         for node in self.client_ports:
             self.start_node(node)
-        return self.wait_for_lease()
+        return self.wait_for_lease(deadline_s)
 
     def start_node(self, node):
         self.processes[node] = Process(
@@ -183,9 +183,9 @@ class Cluster:
         return {"term": status["term"], "last": status["last"], "log_bytes": status["log_bytes"],
                 **status["reads"], **status["node"]}
 
-    def wait_for_lease(self):
+    def wait_for_lease(self, deadline_s=START_DEADLINE_S):
         """The node that leads with a valid lease and that all follow."""
-        deadline = time.monotonic() + START_DEADLINE_S
+        deadline = time.monotonic() + deadline_s
         while time.monotonic() < deadline:
             for node, process in self.processes.items():
                 if process.child.poll() is not None:
@@ -199,7 +199,7 @@ class Cluster:
             if leader in states and states[leader]["lease_left"] > 0:
                 return leader
             time.sleep(0.02)
-        raise MeasureError(f"no leader with a lease in {START_DEADLINE_S} s: see {self.directory}")
+        raise MeasureError(f"no leader with a lease in {deadline_s:g} s: see {self.directory}")
 
 
 def start_redis(directory, tls=None, flags=(), before=()):

@@ -20,7 +20,10 @@ import tempfile
 import time
 
 import cluster as c
+import crowd
 import goals
+import instructions
+import large
 import load_blocks
 from report import Report
 from stats import Histogram
@@ -328,7 +331,8 @@ def measure_one_group(options, report):
 
 # Those of one cluster, which measure_one_group() goes through, and those that have clusters of their own.
 SHARED_PARTS = ("rest", "reads", "writes", "loads", "etcd", "open", "keys")
-OWN_PARTS = {"check": measure_lease_check, "disk": measure_disk}
+OWN_PARTS = {"check": measure_lease_check, "disk": measure_disk, "connections": crowd.measure,
+             "large": large.measure, "instructions": instructions.measure}
 PARTS = {
     "check": "the lease check beside a clock read",
     "disk": "one durable write of the disk",
@@ -339,6 +343,9 @@ PARTS = {
     "etcd": "writes beside etcd",
     "open": "reads and writes on a schedule",
     "keys": "--keys keys are there after a restart",
+    "connections": "GETs at 10,000 connections, beside Redis",
+    "large": "SETs of 1 MiB, beside disk and loopback",
+    "instructions": "instructions of a GET, beside Redis's",
 }
 
 

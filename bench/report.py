@@ -63,6 +63,10 @@ class Report:
         if goal is not None:
             self.goals.append(g.Goal(f"{name}{', ' if unit else ''}{unit}", name, "value", goal))
 
+    def interval(self, name, interval, unit):
+        """`interval`: value, low and high."""
+        self.results[name] = {**interval_json(float(f"{one:.4g}") for one in interval), "unit": unit}
+
     def difference(self, name, series, floor):
         """Of the medians, in microseconds."""
         value, low, high = (ns / 1000 for ns in compared(series.blocks, floor.blocks, how=difference))
