@@ -25,6 +25,8 @@ import goals
 import instructions
 import large
 import load_blocks
+import planned
+import ten_million
 from report import Report
 from stats import Histogram
 from sweeps import WARMUP, Noise, Series, Sweeps, say
@@ -332,7 +334,8 @@ def measure_one_group(options, report):
 # Those of one cluster, which measure_one_group() goes through, and those that have clusters of their own.
 SHARED_PARTS = ("rest", "reads", "writes", "loads", "etcd", "open", "keys")
 OWN_PARTS = {"check": measure_lease_check, "disk": measure_disk, "connections": crowd.measure,
-             "large": large.measure, "instructions": instructions.measure}
+             "large": large.measure, "instructions": instructions.measure, "transfers": planned.measure,
+             "ten-million": ten_million.measure}
 PARTS = {
     "check": "the lease check beside a clock read",
     "disk": "one durable write of the disk",
@@ -346,6 +349,8 @@ PARTS = {
     "connections": "GETs at 10,000 connections, beside Redis",
     "large": "SETs of 1 MiB, beside disk and loopback",
     "instructions": "instructions of a GET, beside Redis's",
+    "transfers": "waits around planned transfers",
+    "ten-million": "--many-keys keys: load, restart, memory",
 }
 
 
@@ -429,6 +434,9 @@ def main():
     parser.add_argument("--keys", type=int, default=100_000,
                         help="keys to load and read back after a restart; 0: none "
                              "(default: 100000)")
+    parser.add_argument("--many-keys", type=int, default=10_000_000,
+                        help="keys of the part ten-million, of 256 bytes: about 1 KB of disk each (default: 10000000)")
+    parser.add_argument("--transfers", type=int, default=200, help="planned transfers (default: 200)")
     options = parser.parse_args()
     if options.pairs < 10:
         parser.error("--pairs must be 10 at least: fewer say nothing about the noise")
