@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 
+import beside_writes
 import cluster as c
 import crowd
 import goals
@@ -334,8 +335,8 @@ def measure_one_group(options, report):
 # Those of one cluster, which measure_one_group() goes through, and those that have clusters of their own.
 SHARED_PARTS = ("rest", "reads", "writes", "loads", "etcd", "open", "keys")
 OWN_PARTS = {"check": measure_lease_check, "disk": measure_disk, "connections": crowd.measure,
-             "large": large.measure, "instructions": instructions.measure, "transfers": planned.measure,
-             "ten-million": ten_million.measure}
+             "large": large.measure, "instructions": instructions.measure, "beside-writes": beside_writes.measure,
+             "transfers": planned.measure, "ten-million": ten_million.measure}
 PARTS = {
     "check": "the lease check beside a clock read",
     "disk": "one durable write of the disk",
@@ -349,6 +350,7 @@ PARTS = {
     "connections": "GETs at 10,000 connections, beside Redis",
     "large": "SETs of 1 MiB, beside disk and loopback",
     "instructions": "instructions of a GET, beside Redis's",
+    "beside-writes": "reads beside writes, on a schedule, beside both floors",
     "transfers": "waits around planned transfers",
     "ten-million": "--many-keys keys: load, restart, memory",
 }
