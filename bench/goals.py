@@ -90,7 +90,9 @@ def judge(goal, results):
     if entry is None:
         return Verdict(goal, None)
     if goal.quantity == "value":
-        value = entry["value"]
+        value = entry.get("value")
+        if value is None:
+            return Verdict(goal, None)  # thrown away
         return Verdict(goal, (value, entry.get("low", value), entry.get("high", value)))
     ratio = entry.get("ratio", {}).get(goal.quantity)
     return Verdict(goal, None if ratio is None else (ratio["value"], ratio["low"], ratio["high"]))

@@ -22,6 +22,7 @@ import time
 import beside_writes
 import cluster as c
 import crowd
+import disturbed
 import goals
 import instructions
 import large
@@ -336,7 +337,8 @@ def measure_one_group(options, report):
 SHARED_PARTS = ("rest", "reads", "writes", "loads", "etcd", "open", "keys")
 OWN_PARTS = {"check": measure_lease_check, "disk": measure_disk, "connections": crowd.measure,
              "large": large.measure, "instructions": instructions.measure, "beside-writes": beside_writes.measure,
-             "transfers": planned.measure, "ten-million": ten_million.measure}
+             "disturbed": disturbed.measure, "transfers": planned.measure,
+             "ten-million": ten_million.measure}
 PARTS = {
     "check": "the lease check beside a clock read",
     "disk": "one durable write of the disk",
@@ -351,6 +353,7 @@ PARTS = {
     "large": "SETs of 1 MiB, beside disk and loopback",
     "instructions": "instructions of a GET, beside Redis's",
     "beside-writes": "reads beside writes, on a schedule, beside both floors",
+    "disturbed": "lease reads beside a stalled disk, a snapshot, a compaction, a cut; and for --minutes",
     "transfers": "waits around planned transfers",
     "ten-million": "--many-keys keys: load, restart, memory",
 }
@@ -438,6 +441,9 @@ def main():
                              "(default: 100000)")
     parser.add_argument("--many-keys", type=int, default=10_000_000,
                         help="keys of the part ten-million, of 256 bytes: about 1 KB of disk each (default: 10000000)")
+    parser.add_argument("--minutes", type=float, default=1, help="of the long reads of the part disturbed (default: 1)")
+    parser.add_argument("--shim", type=pathlib.Path, help="disk_shim.so, which stalls disks (default: that of the build "
+                        "folder)")
     parser.add_argument("--transfers", type=int, default=200, help="planned transfers (default: 200)")
     options = parser.parse_args()
     if options.pairs < 10:

@@ -1,0 +1,248 @@
+"""Lease reads on a schedule while the nodes' disks stall, a follower gets a snapshot, tables are compacted and logs are
+cut, beside the same reads at rest; and then for --minutes at a rate that keeps most of the processors busy. A few writes
+run beside all of them."""
+
+import json
+import signal
+import subprocess
+import time
+
+import cluster as c
+import paced
+import stalls
+from scene import Bench
+from stats import Histogram, compared
+from sweeps import Noise, say
+
+NAME = "reads beside"
+RATE, WRITE_RATE = 2000, 50
+BLOCK_S = 4.0
+STALL_S = 1.0
+# The event begins when so many reads were answered, behind the client's warm-up.
+READS_BEFORE = int(0.8 * RATE)
+# Written before each event: tables and log that it has to deal with.
+KEYS = 20_000
+# An explicit snapshot cuts the log, and nothing else does.
+LOG_FLAGS = ["--log-tail", "1M", "--log-cut", "1G"]
+EVENT_DEADLINE_S = 60.0
+LEASE = "LEASEHOLD READMODE lease"
+# Of all processors, in the long part.
+BUSY = 0.8
+PROBE_S = 2.0
+RATE_MAX = 100_000
+TOLD_EVERY_S = 10.0
+
+
+def until(what, holds):
+    deadline = time.monotonic() + EVENT_DEADLINE_S
+    while not holds():
+        if time.monotonic() > deadline:
+            raise c.MeasureError(f"{NAME} {what}: it has not happened in {EVENT_DEADLINE_S:g} s")
+        time.sleep(0.01)
+
+
+class Disturber:
+    """What happens to a running cluster. Each kind has something before the block, and the event, which returns when it
+    has ended."""
+
+    def __init__(self, options, shim):
+        self.options = options
+        self.shim = shim
+        self.stalls = {}
+        self.bench = Bench(options, "disturbed", flags=lambda node: LOG_FLAGS, environment=self.environment)
+
+    def environment(self, node):
+        if not self.shim:
+            return {}
+        if node not in self.stalls:
+            self.stalls[node] = stalls.Stalls(self.shim, self.bench.folder, node)
+        return self.stalls[node].environment
+
+    @property
+    def follower(self):
+        return min(node for node in self.bench.cluster.client_ports if node != self.bench.leader)
+
+    def kinds(self):
+        every = {"a stall of all disks": (lambda: None, self.stall), "a snapshot": (self.leave_behind, self.install),
+                 "a compaction": (self.fill_tables, self.compact), "a cut of the log": (self.fill, self.cut)}
+        if not self.shim:
+            say(f"{NAME} a stall of all disks: left out: there is no disk_shim.so (--shim; the test `slow_disk` uses it)")
+            del every["a stall of all disks"]
+        return every
+
+    def fill(self):
+        self.bench.fill(KEYS)
+
+    def snapshot(self, *nodes):
+        """LEASEHOLD SNAPSHOT: a node makes its store durable and cuts its log."""
+        found = []
+        for node in nodes:
+            connection = c.Resp(self.bench.cluster.client_ports[node], EVENT_DEADLINE_S)
+            try:
+                found.append(json.loads(connection.command("LEASEHOLD", "SNAPSHOT")))
+            finally:
+                connection.close()
+        return found
+
+    def stall(self):
+        before = {node: one.get("stalled") for node, one in self.stalls.items()}
+        for one in self.stalls.values():
+            one.begin(STALL_S)
+        until("a stall", lambda: all(one.get("stalled") > before[node] for node, one in self.stalls.items()))
+        time.sleep(STALL_S)  # which is what the stalled syncs do
+
+    def cut(self):
+        for one in self.snapshot(*self.bench.cluster.client_ports):
+            if one["first"] <= one["first_before"]:
+                raise c.MeasureError(f"{NAME} a cut of the log: nothing was cut: {one}")
+
+    def leave_behind(self):
+        follower = self.follower
+        self.bench.cluster.processes[follower].stop(signal.SIGKILL)
+        self.fill()
+        self.snapshot(*(node for node in self.bench.cluster.client_ports if node != follower))
+
+    def install(self):
+        cluster, follower = self.bench.cluster, self.follower
+        wanted = cluster.status(self.bench.leader)["last"]
+        cluster.start_node(follower)
+
+        def caught_up():
+            try:
+                status = cluster.status(follower)
+            except OSError:
+                return False  # not listening yet
+            return status["applied"] >= wanted and status["node"]["snapshots_installed"] > 0
+        until("a snapshot", caught_up)
+
+    def tables(self):
+        """Of the leader's store."""
+        return {table.name for table in (self.bench.folder / f"n{self.bench.leader}" / "state").glob("db-*/*.sst")}
+
+    def fill_tables(self):
+        for _ in range(3):
+            self.fill()
+            self.snapshot(*self.bench.cluster.client_ports)
+        self.fill()
+
+    def compact(self):
+        """Each snapshot adds a table, until those that are there become one."""
+        before = self.tables()
+
+        def compacted():
+            self.snapshot(*self.bench.cluster.client_ports)
+            return not before <= self.tables()
+        until("a compaction", compacted)
+
+
+def block(disturber, event):
+    """(histogram of the reads, why it does not count)."""
+    bench, options = disturber.bench, disturber.options
+    before = bench.counters()
+    reads = paced.start(options, bench.port, RATE, BLOCK_S, setup=LEASE)
+    writes = paced.start(options, bench.port, WRITE_RATE, BLOCK_S, writes=True)
+    try:
+        until("nothing", lambda: bench.counters()["lease_hits"] - before["lease_hits"] >= READS_BEFORE)
+        event()
+        outlasted = reads.poll() is not None
+        found = paced.result(reads, f"{NAME} an event")
+        paced.result(writes, f"writes beside {NAME} an event")
+    finally:
+        paced.end(reads, writes)
+    reason = "the event has outlasted the block" if outlasted else paced.late(found, "reads", 0.999)
+    return Histogram(found["reads"]["slots"]), reason
+
+
+def disturb(report, disturber, kind, prepare, event, rounds):
+    """A row: p99.9 beside the events / at rest."""
+    blocks, thrown_away = {"rest": [], "event": []}, []
+    for turn in range(rounds):
+        pair, reasons = {}, []
+        for name in ("rest", "event") if turn % 2 == 0 else ("event", "rest"):
+            if name == "event":
+                prepare()
+            pair[name], reason = block(disturber, event if name == "event" else lambda: None)
+            reasons.append(reason)
+        say(f"  {NAME} {kind} {turn + 1}/{rounds}  p99.9 us: rest {pair['rest'].quantile(0.999) / 1000:.0f}, beside it "
+            f"{pair['event'].quantile(0.999) / 1000:.0f}" + "".join(f"; thrown away: {one}" for one in reasons if one))
+        if any(reasons):
+            thrown_away.append(max(reasons))
+            continue
+        for name, histogram in pair.items():
+            blocks[name].append(histogram)
+    name = f"{NAME} {kind}: p99.9 / at rest"
+    report.value(f"{NAME} {kind}: pairs of blocks that were thrown away", len(thrown_away), f"of {rounds}")
+    if 2 * len(thrown_away) > rounds:
+        report.results[name] = {"discarded": thrown_away[-1]}
+        return
+    report.interval(name, compared(blocks["event"], blocks["rest"], 0.999), "")
+    for which, of in blocks.items():
+        report.value(f"{NAME} {kind}: p99.9, {'at rest' if which == 'rest' else 'beside it'}",
+                     round(Histogram.merged(of).quantile(0.999) / 1000, 1), "us")
+
+
+def busy(run):
+    """(what it returns, the share of all processors that was busy meanwhile)."""
+    def sample():
+        idle = sum(int(field) for field in open("/proc/stat", encoding="ascii").readline().split()[4:6])
+        return idle, Noise.sample()["all"]
+    before = sample()
+    found = run()
+    idle, whole = (after - was for after, was in zip(sample(), before))
+    return found, 1 - idle / max(1, whole)
+
+
+def busy_rate(options, bench):
+    """Reads a second that keep BUSY of the processors busy, from a few short runs."""
+    rate = RATE
+    while True:
+        found, share = busy(lambda: paced.result(paced.start(options, bench.port, rate, PROBE_S, setup=LEASE), "probe"))
+        say(f"  {rate} reads a second keep {100 * share:.0f} % of the processors busy")
+        if found["overflows"] or share >= BUSY or rate >= RATE_MAX:
+            return max(RATE, round(rate * min(1.0, BUSY / share)))
+        rate = round(rate * min(2.0, max(1.1, BUSY / max(share, 0.01))))
+
+
+def hold(options, report, bench, before):
+    """The long part. `before`: the counters before all parts."""
+    rate = busy_rate(options, bench)
+    say(f"lease reads for {options.minutes:g} minutes, {rate} a second")
+    start = bench.cluster.status(bench.leader)
+
+    def run():
+        reads = paced.start(options, bench.port, rate, 60 * options.minutes, setup=LEASE)
+        writes = paced.start(options, bench.port, WRITE_RATE, 60 * options.minutes, writes=True)
+        try:
+            while reads.poll() is None:
+                try:
+                    reads.wait(TOLD_EVERY_S)
+                except subprocess.TimeoutExpired:
+                    of = bench.cluster.status(bench.leader)["reads"]
+                    say(f"  lease hits {of['lease_hits']}, waits {of['lease_waits']}, fallbacks {of['lease_fallbacks']}")
+            return paced.result(reads, "the long part"), paced.result(writes, "the long part, writes")
+        finally:
+            paced.end(reads, writes)
+    (found, _), share = busy(run)
+    end = bench.cluster.status(bench.leader)
+    rise = {key: end["reads"][key] - start["reads"][key] for key in ("lease_hits", "lease_waits", "lease_fallbacks")}
+    under_lease = rise["lease_hits"] + rise["lease_waits"]
+    report.value("lease reads for long: minutes", options.minutes, "")
+    report.value("lease reads for long: a second", rate, "reads")
+    report.value("lease reads for long: processors busy", round(100 * share, 1), "%")
+    report.value("lease reads for long: could not be sent", found["overflows"], "reads")
+    report.value("lease reads for long: the term rose by", end["term"] - start["term"], "")
+    report.value("lease reads for long: under a valid lease", 100 * under_lease / sum(rise.values()), "% of the reads")
+    report.value("lease reads, beside events and for long: fallbacks",
+                 end["reads"]["lease_fallbacks"] - before["lease_fallbacks"], "reads")
+
+
+def measure(options, report):
+    disturber = Disturber(options, stalls.library(options))
+    with disturber.bench as bench:
+        bench.fill(KEYS)
+        before = bench.counters()
+        rounds = max(3, options.pairs // 4)
+        say(f"lease reads, {RATE} a second, and {WRITE_RATE} writes, blocks of {BLOCK_S:g} s, at rest and beside events")
+        for kind, (prepare, event) in disturber.kinds().items():
+            disturb(report, disturber, kind, prepare, event, rounds)
+        hold(options, report, bench, before)
