@@ -158,8 +158,8 @@ class Cluster:
         self.processes[node] = Process(
             f"node{node}",
             [*self.before, self.program, "serve", "--id", node, "--data-dir", self.directory / f"n{node}",
-             "--peers", self.peers, "--listen", f"127.0.0.1:{self.client_ports[node]}", *self.flags(node)], self.directory,
-            environment=self.environment(node))
+             "--peers", self.peers, "--listen", f"127.0.0.1:{self.client_ports[node]}", *self.flags(node)],
+            self.directory, environment=self.environment(node))
 
     def stop(self, how=signal.SIGTERM):
         for process in self.processes.values():

@@ -30,8 +30,8 @@ class Perf:
     def works():
         if shutil.which("perf") is None:
             return False
-        done = subprocess.run(["perf", "stat", "-x", ",", "-e", "instructions:u", "true"], capture_output=True, text=True,
-                              check=False)
+        done = subprocess.run(["perf", "stat", "-x", ",", "-e", "instructions:u", "true"], capture_output=True,
+                              text=True, check=False)
         return done.returncode == 0 and re.search(r"^\d+,", done.stderr, re.MULTILINE) is not None
 
     @staticmethod

@@ -140,4 +140,5 @@ def tell(report, found):
 
     report.results[NAME]["ratio"] = {"rate": interval_json(against(1))}
     report.interval(f"{NAME} / the slower of disk and loopback", against(1), "")
-    report.interval(f"{NAME} / the slower of a third of the disk and loopback: three logs are on it", against(COPIES), "")
+    report.interval(f"{NAME} / the slower of a third of the disk, which has three logs, and loopback",
+                    against(COPIES), "")

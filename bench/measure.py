@@ -404,7 +404,7 @@ def command_of(options):
     words = ["bench/measure.py"]
     if options.parts != list(PARTS):
         words.append(f"--parts {','.join(options.parts)}")
-    words += [f"--pairs {options.pairs}", "--results results/performance.json"]
+    words += [f"--pairs {options.pairs}", f"--minutes {options.minutes:g}", "--results results/performance.json"]
     return " ".join(words)
 
 
@@ -442,8 +442,8 @@ def main():
     parser.add_argument("--many-keys", type=int, default=10_000_000,
                         help="keys of the part ten-million, of 256 bytes: about 1 KB of disk each (default: 10000000)")
     parser.add_argument("--minutes", type=float, default=1, help="of the long reads of the part disturbed (default: 1)")
-    parser.add_argument("--shim", type=pathlib.Path, help="disk_shim.so, which stalls disks (default: that of the build "
-                        "folder)")
+    parser.add_argument("--shim", type=pathlib.Path, help="disk_shim.so, which stalls disks (default: that of the "
+                        "build folder)")
     parser.add_argument("--transfers", type=int, default=200, help="planned transfers (default: 200)")
     options = parser.parse_args()
     if options.pairs < 10:

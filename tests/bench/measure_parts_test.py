@@ -1,0 +1,68 @@
+"""Tests of the parts of bench/measure.py: of their sums, and of what they know of other files."""
+
+import pathlib
+import re
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+
+import beside_writes  # noqa: E402
+import cluster  # noqa: E402
+import crowd  # noqa: E402
+import goals  # noqa: E402
+import large  # noqa: E402
+import measure  # noqa: E402
+import paced  # noqa: E402
+import stalls  # noqa: E402
+from report import Report  # noqa: E402
+from stats import Histogram  # noqa: E402
+from sweeps import Series  # noqa: E402
+
+
+class MeasurePartsTest(unittest.TestCase):
+    def test_every_part_is_named(self):
+        self.assertEqual(set(measure.PARTS), {*measure.SHARED_PARTS, *measure.OWN_PARTS})
+
+    def test_the_fields_of_the_shim_are_in_its_order(self):
+        text = (ROOT / "tests" / "process" / "disk_shim.cc").read_text(encoding="utf-8")
+        control = text[text.index("struct Control {"):text.index("constexpr std::uint64_t kSector")]
+        self.assertEqual(tuple(re.findall(r"std::atomic<std::u?int64_t> (\w+);", control)), stalls.FIELDS)
+
+    def test_connections_are_shared_by_clients(self):
+        self.assertEqual(crowd.shares(10, 3), [4, 3, 3])
+
+    def test_what_has_no_answer_counts_as_slow(self):
+        one = {"discarded": "", "errors": {}, "operations": 3, "elapsed_ns": 10,
+               "latency": {"read": {"slots": [[5, 3]]}}}
+        found = crowd.merged([one, {**one, "errors": {crowd.UNANSWERED: 2}}])
+        self.assertEqual(found["latency"]["all"]["slots"], [(5, 6), (crowd.UNANSWERED_NS, 2)])
+        self.assertEqual((found["operations"], found["unanswered"]), (6, 2))
+
+    def test_a_late_client_is_named_at_the_quantile(self):
+        run = {"overflows": 0, "reads": {"slots": [[100, 990], [1000, 10]]}, "late": {"slots": [[90, 990], [95, 10]]}}
+        self.assertEqual(paced.late(run, "reads", 0.999), "")
+        self.assertIn("at p50 the client itself was", paced.late(run, "reads", 0.5))
+        self.assertIn("could not be sent", paced.late({**run, "overflows": 1}, "reads", 0.999))
+
+    def test_reads_that_waited(self):
+        before = {"term": 1, "lease_hits": 10, "lease_waits": 0, "lease_fallbacks": 0}
+        self.assertEqual(beside_writes.waited(before, {**before, "lease_hits": 100, "lease_waits": 10}), (1000, 100))
+        with self.assertRaises(cluster.MeasureError):
+            beside_writes.waited(before, {**before, "lease_fallbacks": 1})
+
+    def test_bandwidth_is_held_against_the_slower_one(self):
+        def series(rate):
+            one = Series()
+            one.rates, one.blocks = [(rate, 1.0)] * 4, [Histogram([(1000, 1)])] * 4
+            return one
+        report = Report(goals.load("measure"))
+        large.tell(report, {"disk": series(90), "loopback": series(50), large.NAME: series(20)})
+        self.assertEqual(report.results[large.NAME]["ratio"]["rate"]["value"], 0.4)
+        third = f"{large.NAME} / the slower of a third of the disk, which has three logs, and loopback"
+        self.assertEqual(report.results[third]["value"], 0.6667)
+
+
+if __name__ == "__main__":
+    unittest.main()
