@@ -56,6 +56,7 @@ def measure(options, report):
             f"schedule, blocks of {BLOCK_S:g} s")
         report.value(f"{NAME}: operations a second at most, half of them writes", round(top), "")
         report.value(f"{NAME}: operations due a second", rate, "")
+        paced.apart([*bench.pids, *echo.tree(), *null.tree()])
         targets = {FLOOR: (echo.port, null.port, None), NAME: (bench.port, bench.port, LEASE)}
         found = {name: Series() for name in targets}
         waits, thrown_away = [], []

@@ -87,22 +87,24 @@ class Disturber:
                 connection.close()
         return found
 
-    def durable(self):
-        return [self.bench.cluster.status(node)["durable"] for node in self.stalls]
-
     def stall(self):
         def stands():
             before = {node: one.get("stalled") for node, one in self.stalls.items()}
             for one in self.stalls.values():
                 one.begin(STALL_S)
             until("a stall", lambda: all(one.get("stalled") > before[node] for node, one in self.stalls.items()))
-            durable = self.durable()
+            began = time.monotonic()
+            time.sleep(STALL_S / 10)
+            commit = self.commit()
             time.sleep(STALL_S / 10)
             # Else it was a file that a log makes ahead, and entries go on beside it.
-            stood = durable == self.durable()
-            time.sleep(STALL_S)  # which is what the stalled syncs do
+            stood = commit == self.commit()
+            time.sleep(max(0.0, began + STALL_S - time.monotonic()))  # which is what the stalled syncs do
             return stood
         until("a stall", stands)
+
+    def commit(self):
+        return max(self.bench.cluster.status(node)["commit"] for node in self.stalls)
 
     def lease_fallbacks(self):
         found = {}
@@ -126,6 +128,7 @@ class Disturber:
         cluster, follower = self.bench.cluster, self.follower
         wanted = cluster.status(self.bench.leader)["last"]
         cluster.start_node(follower)
+        paced.apart([cluster.processes[follower].pid])
 
         def caught_up():
             try:
@@ -220,7 +223,9 @@ def busy_rate(options, bench):
     """Reads a second that keep BUSY of the processors busy, from a few short runs."""
     rate = RATE
     while True:
-        found, share = busy(lambda: paced.result(paced.start(options, bench.port, rate, PROBE_S, setup=LEASE), "probe"))
+        probe = paced.start(options, bench.port, rate, PROBE_S, setup=LEASE, alone=False)
+        found, share = busy(lambda: paced.result(probe, "reads, to find their rate"))
+        paced.end(probe)
         say(f"  {rate} reads a second keep {100 * share:.0f} % of the processors busy")
         if found["overflows"] or share >= BUSY or rate >= RATE_MAX:
             return max(RATE, round(rate * min(1.0, BUSY / share)))
@@ -229,13 +234,14 @@ def busy_rate(options, bench):
 
 def hold(options, report, bench):
     """The long part. Returns how many reads fell back."""
+    paced.together(bench.pids)
     rate = busy_rate(options, bench)
     say(f"lease reads for {options.minutes:g} minutes, {rate} a second")
     start = bench.cluster.status(bench.leader)
 
     def run():
-        reads = paced.start(options, bench.port, rate, 60 * options.minutes, setup=LEASE)
-        writes = paced.start(options, bench.port, WRITE_RATE, 60 * options.minutes, writes=True)
+        reads = paced.start(options, bench.port, rate, 60 * options.minutes, setup=LEASE, alone=False)
+        writes = paced.start(options, bench.port, WRITE_RATE, 60 * options.minutes, writes=True, alone=False)
         try:
             while reads.poll() is None:
                 try:
@@ -264,6 +270,7 @@ def measure(options, report):
     disturber = Disturber(options, stalls.library(options))
     with disturber.bench as bench:
         bench.fill(KEYS)
+        paced.apart(bench.pids)
         rounds = max(3, options.pairs // 4)
         say(f"lease reads, {RATE} a second, and {WRITE_RATE} writes, blocks of {BLOCK_S:g} s")
         for kind, (prepare, event) in disturber.kinds().items():

@@ -395,9 +395,12 @@ def write_results(options, report, facts):
              f"{VALUE_BYTES}-byte values, each write synced on two of them before it is answered; processor time "
              f"stolen: {facts['processor_time_stolen_percent']} %",
              "a ratio is of medians, with its 95 % interval, from blocks that alternate (A B B A)"]
+    notes += [f"{name}: thrown away: {entry['discarded']}" for name, entry in report.results.items()
+              if "discarded" in entry]
+    tables = [("Goals", goals.rows(report.verdicts())), ("What was measured", report.measured()),
+              ("Numbers", report.numbers())]
     results.write(str(options.results), "one group beside its floors and Redis", datetime.date.today().isoformat(),
-                  command_of(options), notes,
-                  [("Goals", goals.rows(report.verdicts())), ("What was measured", report.measured())])
+                  command_of(options), notes, [(title, rows) for title, rows in tables if rows])
 
 
 def command_of(options):

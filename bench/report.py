@@ -104,6 +104,12 @@ class Report:
                  **{f"ratio of {label}": text(ratios.get(label)) for label in ("p50", "p99", "cpu", "rate")}}
                 for name, p50, p99, cpu, floor, ratios in self.rows]
 
+    def numbers(self):
+        """What is one number each, for results/."""
+        return [{"measure": name, "found": g.found_text((entry["value"], entry.get("low", entry["value"]),
+                                                         entry.get("high", entry["value"]))), "unit": entry["unit"]}
+                for name, entry in self.results.items() if "value" in entry]
+
     def open_table(self):
         if not self.open_rows:
             return []
