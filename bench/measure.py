@@ -383,6 +383,7 @@ def run(options):
         "format": 1, "started": started.isoformat(timespec="seconds"), "machine": facts,
         "options": {"parts": options.parts, "pairs": options.pairs, "reads_per_block": options.reads,
                     "writes_per_block": options.writes, "keys": options.keys,
+                    "minutes": options.minutes, "many_keys": options.many_keys, "transfers": options.transfers,
                     "value_bytes": VALUE_BYTES, "warmup_per_block": WARMUP},
         "failed": failed, "loop": "closed, one connection"})
     if failed:
