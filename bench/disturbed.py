@@ -182,7 +182,7 @@ def block(disturber, event):
 
 def disturb(report, disturber, kind, prepare, event, rounds):
     """A row: p99.9 beside the events / at rest."""
-    blocks, thrown_away = {"rest": [], "event": []}, []
+    blocks, thrown_away, fallbacks = {"rest": [], "event": []}, [], disturber.fallbacks
     for turn in range(rounds):
         pair, reasons = {}, []
         for name in ("rest", "event") if turn % 2 == 0 else ("event", "rest"):
@@ -198,6 +198,7 @@ def disturb(report, disturber, kind, prepare, event, rounds):
         for name, histogram in pair.items():
             blocks[name].append(histogram)
     name = f"{NAME} {kind}: p99.9 / at rest"
+    report.value(f"{NAME} {kind}: fallbacks", disturber.fallbacks - fallbacks, "reads")
     report.value(f"{NAME} {kind}: pairs of blocks that were thrown away", len(thrown_away), f"of {rounds}")
     if 2 * len(thrown_away) > rounds:
         report.results[name] = {"discarded": thrown_away[-1]}

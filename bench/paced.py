@@ -1,6 +1,6 @@
-"""Clients on a schedule (bench_client open) that run beside each other. Where they wait for the processor as the servers
-do, they are late; so they have the last core for themselves, the servers have the others, and nothing else goes before
-the clients there (a real-time priority), where the system allows it."""
+"""Clients on a schedule (bench_client open) that run beside each other. Where they wait for the processor as the
+servers do, they are late; so they have the last core for themselves, the servers have the others, and nothing else goes
+before the clients there (a real-time priority), where the system allows it."""
 
 import contextlib
 import json
