@@ -20,6 +20,7 @@ import tempfile
 import time
 
 import beside_writes
+import busy_poll
 import cluster as c
 import crowd
 import disturbed
@@ -336,7 +337,7 @@ def measure_one_group(options, report):
 # Those of one cluster, which measure_one_group() goes through, and those that have clusters of their own.
 SHARED_PARTS = ("rest", "reads", "writes", "loads", "etcd", "open", "keys")
 OWN_PARTS = {"check": measure_lease_check, "disk": measure_disk, "connections": crowd.measure,
-             "large": large.measure, "instructions": instructions.measure, "beside-writes": beside_writes.measure,
+             "busy-poll": busy_poll.measure, "large": large.measure, "instructions": instructions.measure, "beside-writes": beside_writes.measure,
              "disturbed": disturbed.measure, "transfers": planned.measure,
              "ten-million": ten_million.measure}
 PARTS = {
@@ -349,6 +350,7 @@ PARTS = {
     "etcd": "writes beside etcd",
     "open": "reads and writes on a schedule",
     "keys": "--keys keys are there after a restart",
+    "busy-poll": "lease reads with --busy-poll",
     "connections": "GETs at 10,000 connections, beside Redis",
     "large": "SETs of 1 MiB, beside disk and loopback",
     "instructions": "instructions of a GET, beside Redis's",
@@ -373,31 +375,32 @@ def run(options):
         try:
             measure(options, report)
         except c.MeasureError as error:
-            failed.append(name)
+            failed.append((name, error))
             say(f"measure: {name}: {error}\nmeasure: the other parts go on; logs and data are in {options.work}")
     facts["processor_time_stolen_percent"] = round(noise.stolen_percent(), 2)
     report.tell()
-    if options.results and not failed:
-        write_results(options, report, facts)
+    if options.results:
+        write_results(options, report, facts, failed)
     status = report.conclude(options.out, {
         "format": 1, "started": started.isoformat(timespec="seconds"), "machine": facts,
         "options": {"parts": options.parts, "pairs": options.pairs, "reads_per_block": options.reads,
                     "writes_per_block": options.writes, "keys": options.keys,
                     "minutes": options.minutes, "many_keys": options.many_keys, "transfers": options.transfers,
                     "value_bytes": VALUE_BYTES, "warmup_per_block": WARMUP},
-        "failed": failed, "loop": "closed, one connection"})
+        "failed": [name for name, _ in failed], "loop": "closed, one connection"})
     if failed:
-        print(f"measure: worthless: {', '.join(failed)}; see above", file=sys.stderr)
+        print(f"measure: worthless: {', '.join(name for name, _ in failed)}; see above", file=sys.stderr)
     return 2 if failed else status
 
 
-def write_results(options, report, facts):
+def write_results(options, report, facts, failed):
     notes = [f"{facts['cores']} cores ({facts['processor']}), Linux {facts['kernel']}; three nodes on loopback, "
              f"{VALUE_BYTES}-byte values, each write synced on two of them before it is answered; processor time "
              f"stolen: {facts['processor_time_stolen_percent']} %",
              "a ratio is of medians, with its 95 % interval, from blocks that alternate (A B B A)"]
     notes += [f"{name}: thrown away: {entry['discarded']}" for name, entry in report.results.items()
               if "discarded" in entry]
+    notes += [f"the part {name} came to no end: {error}" for name, error in failed]
     tables = [("Goals", goals.rows(report.verdicts())), ("What was measured", report.measured()),
               ("Numbers", report.numbers())]
     results.write(str(options.results), "one group beside its floors and Redis", datetime.date.today().isoformat(),
@@ -408,7 +411,8 @@ def command_of(options):
     words = ["bench/measure.py"]
     if options.parts != list(PARTS):
         words.append(f"--parts {','.join(options.parts)}")
-    words += [f"--pairs {options.pairs}", f"--minutes {options.minutes:g}", "--results results/performance.json"]
+    words += [f"--pairs {options.pairs}", f"--minutes {options.minutes:g}", f"--transfers {options.transfers}",
+              "--results results/performance.json"]
     return " ".join(words)
 
 
