@@ -50,13 +50,13 @@ def measure(options, report):
         bench.fill()
         echo = bench.start_floor("floor_echo", "--value-bytes", VALUE_BYTES)
         null = bench.start_floor("floor_null_replicate", "--dir", bench.folder, "--value-bytes", VALUE_BYTES)
+        paced.apart([*bench.pids, *echo.tree(), *null.tree()])
         top = top_rate(options, bench)
         rate = int(top / 2)
         say(f"{NAME}: {top:.0f} operations a second at most; {rate // 2} reads and {rate // 2} writes a second, on a "
             f"schedule, blocks of {BLOCK_S:g} s")
         report.value(f"{NAME}: operations a second at most, half of them writes", round(top), "")
         report.value(f"{NAME}: operations due a second", rate, "")
-        paced.apart([*bench.pids, *echo.tree(), *null.tree()])
         targets = {FLOOR: (echo.port, null.port, None), NAME: (bench.port, bench.port, LEASE)}
         found = {name: Series() for name in targets}
         waits, thrown_away = [], []

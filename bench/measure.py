@@ -367,6 +367,9 @@ def run(options):
     noise = Noise()
     started = datetime.datetime.now(datetime.timezone.utc)
     failed = []
+    earlier = json.loads(options.before.read_text()) if options.before else None
+    if earlier:
+        report.take(earlier["results"])
     steps = [(name, OWN_PARTS[name]) for name in ("check", "disk") if name in options.parts]
     if set(SHARED_PARTS) & set(options.parts):
         steps.append(("one-group", measure_one_group))
@@ -380,7 +383,7 @@ def run(options):
     facts["processor_time_stolen_percent"] = round(noise.stolen_percent(), 2)
     report.tell()
     if options.results:
-        write_results(options, report, facts, failed)
+        write_results(options, report, facts, failed, earlier)
     status = report.conclude(options.out, {
         "format": 1, "started": started.isoformat(timespec="seconds"), "machine": facts,
         "options": {"parts": options.parts, "pairs": options.pairs, "reads_per_block": options.reads,
@@ -393,13 +396,16 @@ def run(options):
     return 2 if failed else status
 
 
-def write_results(options, report, facts, failed):
+def write_results(options, report, facts, failed, earlier):
     notes = [f"{facts['cores']} cores ({facts['processor']}), Linux {facts['kernel']}; three nodes on loopback, "
              f"{VALUE_BYTES}-byte values, each write synced on two of them before it is answered; processor time "
              f"stolen: {facts['processor_time_stolen_percent']} %",
              "a ratio is of medians, with its 95 % interval, from blocks that alternate (A B B A)"]
     notes += [f"{name}: thrown away: {entry['discarded']}" for name, entry in report.results.items()
               if "discarded" in entry]
+    if earlier:
+        notes.append(f"with the other parts of a run that began at {earlier['started']}: "
+                     f"{', '.join(name for name in earlier['options']['parts'] if name not in options.parts)}")
     notes += [f"the part {name} came to no end: {error}" for name, error in failed]
     tables = [("Goals", goals.rows(report.verdicts())), ("What was measured", report.measured()),
               ("Numbers", report.numbers())]
@@ -450,10 +456,14 @@ def main():
     parser.add_argument("--many-keys", type=int, default=10_000_000,
                         help="keys of the part ten-million, of 256 bytes: about 1 KB of disk each (default: 10000000)")
     parser.add_argument("--minutes", type=float, default=1, help="of the long reads of the part disturbed (default: 1)")
+    parser.add_argument("--before", type=pathlib.Path, help="the JSON of an earlier run, on the same machine: what it "
+                        "found stands for the parts that this one does not measure")
     parser.add_argument("--shim", type=pathlib.Path, help="disk_shim.so, which stalls disks (default: that of the "
                         "build folder)")
     parser.add_argument("--transfers", type=int, default=200, help="planned transfers (default: 200)")
     options = parser.parse_args()
+    if options.before and not options.before.exists():
+        parser.error(f"there is no file {options.before}")
     if options.pairs < 10:
         parser.error("--pairs must be 10 at least: fewer say nothing about the noise")
     options.parts = parts_of(options.parts, parser)

@@ -43,7 +43,21 @@ class Report:
         if goal is not None:
             self.goals.append(g.Goal(f"{name} / {floor_name}, median", name, "p50", goal))
         self.results[name] = entry
-        self.rows.append((name, p50, p99, entry.get("server_cpu_ns_per_operation"), floor_name, ratios))
+        self.row(name, entry)
+
+    def row(self, name, entry):
+        """In the place of an earlier one of that name."""
+        ratios = {label: (ratio["value"], ratio["low"], ratio["high"]) for label, ratio in entry.get("ratio", {}).items()}
+        self.rows = [row for row in self.rows if row[0] != name]
+        self.rows.append((name, entry["p50"], entry["p99"], entry.get("server_cpu_ns_per_operation"),
+                          entry.get("floor"), ratios))
+
+    def take(self, results):
+        """What an earlier run found, as its JSON has it."""
+        for name, entry in results.items():
+            self.results[name] = entry
+            if "block_p50" in entry:
+                self.row(name, entry)
 
     def open_row(self, kind, rate, target, histogram):
         quantiles = histogram.quantiles(QUANTILES.values())

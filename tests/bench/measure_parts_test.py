@@ -1,5 +1,6 @@
 """Tests of the parts of bench/measure.py: of their sums, and of what they know of other files."""
 
+import json
 import pathlib
 import re
 import sys
@@ -32,6 +33,25 @@ class MeasurePartsTest(unittest.TestCase):
 
     def test_connections_are_shared_by_clients(self):
         self.assertEqual(crowd.shares(10, 3), [4, 3, 3])
+
+    def test_an_earlier_run_stands_for_what_is_not_measured(self):
+        def series(latency):
+            one = Series()
+            one.blocks = [Histogram([(latency, 10)])] * 2
+            one.cpu = [(latency * 10, 10)] * 2
+            return one
+
+        earlier = Report(goals.load("measure"))
+        earlier.series("echo, one core", series(100))
+        earlier.series("lease read, one core", series(104), "echo", series(100))
+        earlier.value("resting node: memory", 70.0, "MiB")
+        later = Report(goals.load("measure"))
+        later.take(json.loads(json.dumps(earlier.results)))
+        self.assertEqual(later.measured(), earlier.measured())
+        self.assertEqual(later.numbers(), earlier.numbers())
+        self.assertEqual([one.state for one in later.verdicts()], [one.state for one in earlier.verdicts()])
+        later.series("lease read, one core", series(200), "echo", series(100))
+        self.assertEqual([row["ratio of p50"] for row in later.measured()], [None, "2.00 [2.00, 2.00]"])
 
     def test_what_has_no_answer_counts_as_slow(self):
         one = {"discarded": "", "errors": {}, "operations": 3, "elapsed_ns": 10,
