@@ -337,9 +337,9 @@ def measure_one_group(options, report):
 # Those of one cluster, which measure_one_group() goes through, and those that have clusters of their own.
 SHARED_PARTS = ("rest", "reads", "writes", "loads", "etcd", "open", "keys")
 OWN_PARTS = {"check": measure_lease_check, "disk": measure_disk, "connections": crowd.measure,
-             "busy-poll": busy_poll.measure, "large": large.measure, "instructions": instructions.measure, "beside-writes": beside_writes.measure,
-             "disturbed": disturbed.measure, "transfers": planned.measure,
-             "ten-million": ten_million.measure}
+             "busy-poll": busy_poll.measure, "large": large.measure, "instructions": instructions.measure,
+             "beside-writes": beside_writes.measure, "disturbed": disturbed.measure,
+             "transfers": planned.measure, "ten-million": ten_million.measure}
 PARTS = {
     "check": "the lease check beside a clock read",
     "disk": "one durable write of the disk",

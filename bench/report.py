@@ -47,7 +47,8 @@ class Report:
 
     def row(self, name, entry):
         """In the place of an earlier one of that name."""
-        ratios = {label: (ratio["value"], ratio["low"], ratio["high"]) for label, ratio in entry.get("ratio", {}).items()}
+        ratios = {label: (ratio["value"], ratio["low"], ratio["high"])
+                  for label, ratio in entry.get("ratio", {}).items()}
         self.rows = [row for row in self.rows if row[0] != name]
         self.rows.append((name, entry["p50"], entry["p99"], entry.get("server_cpu_ns_per_operation"),
                           entry.get("floor"), ratios))
