@@ -18,8 +18,7 @@ CONNECTIONS = 10_000
 CLIENTS = 3
 # For the questions of the measurement itself, and for files.
 SPARE = 200
-# All connections are there, and each has been answered: new ones are served behind those that are there.
-# Until each connection has left the thread of newcomers: 16 requests each.
+# New connections are served behind those that are there, until each has asked 16 times.
 WARM_UP_S = 12.0
 BLOCK_S = 3.0
 # `leasehold bench` waits so long for what is under way at the end. What is not answered then counts as answered
