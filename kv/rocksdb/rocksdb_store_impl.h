@@ -150,7 +150,7 @@ class RocksdbStore::Impl final : private Backend {
     std::optional<Value> value;     ///< if it was changed; none: erased
     std::optional<StateSum> share;  ///< of the record that is stored, if it was read
     bool stored = false;            ///< a record was read
-    bool cached = false;            ///< readers found it in the cache
+    bool cached = false;            ///< a record was in the cache
   };
   using TouchedKeys = std::map<std::string, Touched, std::less<>>;
   Touched& touch(std::string_view key);
