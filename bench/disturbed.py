@@ -4,16 +4,20 @@ writes run beside all of them."""
 
 import contextlib
 import json
+import pathlib
 import signal
 import subprocess
+import sys
 import time
 
 import cluster as c
 import paced
-import stalls
 from scene import Bench
 from stats import Histogram, compared
 from sweeps import Noise, say
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
+from disk_control import DiskControl  # noqa: E402  pylint: disable=wrong-import-position
 
 NAME = "reads beside"
 RATE, WRITE_RATE = 2000, 50
@@ -42,6 +46,12 @@ def until(what, holds):
         time.sleep(0.01)
 
 
+def shim_of(options):
+    """The library that stalls disks, or None."""
+    places = [options.shim] if options.shim else [options.build_dir / "tests" / "process" / "disk_shim.so"]
+    return next((place.resolve() for place in places if place.exists()), None)
+
+
 class Disturber:
     """What happens to a running cluster. Each kind has something before the block, and the event, which returns when it
     has ended."""
@@ -58,8 +68,8 @@ class Disturber:
         if not self.shim:
             return {}
         if node not in self.stalls:
-            self.stalls[node] = stalls.Stalls(self.shim, self.bench.folder, node)
-        return self.stalls[node].environment
+            self.stalls[node] = DiskControl(self.bench.folder / f"node{node}.disk")
+        return self.stalls[node].environment(self.shim, self.bench.folder / f"n{node}")
 
     @property
     def follower(self):
@@ -91,7 +101,7 @@ class Disturber:
         def stands():
             before = {node: one.get("stalled") for node, one in self.stalls.items()}
             for one in self.stalls.values():
-                one.begin(STALL_S)
+                one.stall(STALL_S)
             until("a stall", lambda: all(one.get("stalled") > before[node] for node, one in self.stalls.items()))
             began = time.monotonic()
             time.sleep(STALL_S / 10)
@@ -269,7 +279,7 @@ def hold(options, report, bench):
 
 
 def measure(options, report):
-    disturber = Disturber(options, stalls.library(options))
+    disturber = Disturber(options, shim_of(options))
     with disturber.bench as bench:
         bench.fill(KEYS)
         paced.apart(bench.pids)

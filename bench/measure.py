@@ -367,7 +367,7 @@ def run(options):
     noise = Noise()
     started = datetime.datetime.now(datetime.timezone.utc)
     failed = []
-    earlier = json.loads(options.before.read_text()) if options.before else None
+    earlier = options.before
     if earlier:
         report.take(earlier["results"])
     steps = [(name, OWN_PARTS[name]) for name in ("check", "disk") if name in options.parts]
@@ -406,7 +406,8 @@ def write_results(options, report, facts, failed, earlier):
     if earlier:
         notes.append(f"with the other parts of a run that began at {earlier['started']}: "
                      f"{', '.join(name for name in earlier['options']['parts'] if name not in options.parts)}")
-    notes += [f"the part {name} came to no end: {error}" for name, error in failed]
+    stays = "; its rows are of the earlier run" if earlier else ""
+    notes += [f"the part {name} came to no end: {error}{stays}" for name, error in failed]
     tables = [("Goals", goals.rows(report.verdicts())), ("What was measured", report.measured()),
               ("Numbers", report.numbers())]
     results.write(str(options.results), "one group beside its floors and Redis", datetime.date.today().isoformat(),
@@ -429,6 +430,17 @@ def parts_of(text, parser):
     if unknown:
         parser.error(f"--parts takes {', '.join(PARTS)}, not {', '.join(unknown)}")
     return [name for name in PARTS if name in wanted]
+
+
+def earlier_run(path, parser):
+    """What a run wrote to its --out."""
+    try:
+        found = json.loads(path.read_text())
+        if found["format"] == 1 and found["results"] and found["started"] and found["options"]["parts"]:
+            return found
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        parser.error(f"--before {path}: it is not what a run of this program wrote: {error!r}")
+    parser.error(f"--before {path}: it is not what a run of this program wrote")
 
 
 def main():
@@ -462,8 +474,8 @@ def main():
                         "build folder)")
     parser.add_argument("--transfers", type=int, default=200, help="planned transfers (default: 200)")
     options = parser.parse_args()
-    if options.before and not options.before.exists():
-        parser.error(f"there is no file {options.before}")
+    if options.before:
+        options.before = earlier_run(options.before, parser)
     if options.pairs < 10:
         parser.error("--pairs must be 10 at least: fewer say nothing about the noise")
     options.parts = parts_of(options.parts, parser)

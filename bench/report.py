@@ -114,10 +114,12 @@ class Report:
         def text(ratio):
             return None if ratio is None else f"{ratio[0]:.2f} [{ratio[1]:.2f}, {ratio[2]:.2f}]"
 
+        # An earlier run may have the row of what this one has thrown away.
+        rows = [row for row in self.rows if "discarded" not in self.results[row[0]]]
         return [{"measure": name, "p50 us": round(p50 / 1000, 3), "p99 us": round(p99 / 1000, 3),
                  "CPU us": cpu and round(cpu["value"] / 1000, 1), "against": floor,
                  **{f"ratio of {label}": text(ratios.get(label)) for label in ("p50", "p99", "cpu", "rate")}}
-                for name, p50, p99, cpu, floor, ratios in self.rows]
+                for name, p50, p99, cpu, floor, ratios in rows]
 
     def numbers(self):
         """What is one number each, for results/."""

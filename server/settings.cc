@@ -178,7 +178,8 @@ Result<void> set_limit(lease::Duration& setting, const std::string& text) {
 Result<void> set_busy_poll(ServeSettings& settings, const std::string& text) {
   if (auto set = set_limit(settings.server.busy_poll, text); !set) return set;
   if (settings.server.busy_poll <= kBusyPollMax) return {};
-  return invalid("it is 10ms or less: a thread that looks for longer takes a core");
+  return invalid(fmt::format("it is {} or less: a thread that looks for longer takes a core",
+                             format_duration(kBusyPollMax)));
 }
 
 Result<void> set_client_addresses(ServeSettings& settings, const std::string& text) {

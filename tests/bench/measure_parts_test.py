@@ -16,7 +16,7 @@ import goals  # noqa: E402
 import large  # noqa: E402
 import measure  # noqa: E402
 import paced  # noqa: E402
-import stalls  # noqa: E402
+from disk_control import DiskControl  # noqa: E402
 from report import Report  # noqa: E402
 from stats import Histogram  # noqa: E402
 from sweeps import Series  # noqa: E402
@@ -29,7 +29,7 @@ class MeasurePartsTest(unittest.TestCase):
     def test_the_fields_of_the_shim_are_in_its_order(self):
         text = (ROOT / "tests" / "process" / "disk_shim.cc").read_text(encoding="utf-8")
         control = text[text.index("struct Control {"):text.index("constexpr std::uint64_t kSector")]
-        self.assertEqual(tuple(re.findall(r"std::atomic<std::u?int64_t> (\w+);", control)), stalls.FIELDS)
+        self.assertEqual(tuple(re.findall(r"std::atomic<std::u?int64_t> (\w+);", control)), DiskControl.FIELDS)
 
     def test_connections_are_shared_by_clients(self):
         self.assertEqual(crowd.shares(10, 3), [4, 3, 3])

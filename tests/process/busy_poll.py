@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""With --busy-poll an io thread looks for more behind each request, and sleeps once nothing has come for so long."""
+"""A node with --busy-poll serves requests. Its io thread polls its sockets after each request, and sleeps at rest."""
 
 import os
 import time
@@ -36,12 +36,12 @@ def run(options):
             for number in range(REQUESTS):
                 check(client.call("SET", number, number) == "OK", "a write")
                 check(client.call("GET", number) == str(number).encode(), "a read of it")
-                time.sleep(BUSY_S)  # long enough for the thread to fall asleep, if it did not look for more
+                time.sleep(BUSY_S)  # a thread that does not poll sleeps now
             busy = worked(node) - before
             before = worked(node)
             time.sleep(REST_S)
             rest = worked(node) - before
-        # It looks for as long after each request, where others leave it the processor.
+        # Other processes may have the processor while it polls, so it gets less than the whole time.
         check(busy > REQUESTS * BUSY_S / 10, f"the thread worked for {busy:.3f} s: it fell asleep at once")
         check(rest < 10 * BUSY_S, f"the thread worked for {rest:.3f} of {REST_S:g} s at rest")
         check(node.terminate() == 0, "a clean end")

@@ -17,9 +17,13 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 import time
 
 from cluster import Failed, Skipped, check
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from disk_control import DiskControl  # noqa: E402  pylint: disable=wrong-import-position
 
 CLONE_NEWNS = 0x00020000
 FS_IOC_SHUTDOWN = 0x8004587D
@@ -102,30 +106,13 @@ class LoopDisk:
         self._mounted = False
 
 
-class Shim:
-    """The faults of one node's disk, from now on or from its next start. Numbers are read and
-    written while it runs."""
-
-    FIELDS = ("skip_syncs", "hold_writes", "leak_per_mille", "seed", "syncs_until_fail",
-              "fail_errno", "stalls", "stall_ms", "full",
-              "syncs", "failed", "stalled", "held", "refused")
+class Shim(DiskControl):
+    """The faults of one node's disk, from now on or from its next start."""
 
     def __init__(self, library, node):
         # Not on the disk itself, which could not be unmounted then.
-        self._path = node.log_path + ".disk"
-        with open(self._path, "wb") as file:
-            file.write(bytes(8 * len(self.FIELDS)))
-        self._file = os.open(self._path, os.O_RDWR)
-        node.environment.update(LD_PRELOAD=os.path.abspath(library),
-                                DISK_SHIM_FOLDER=os.path.realpath(node.data_dir),
-                                DISK_SHIM_CONTROL=self._path)
-
-    def get(self, field):
-        return struct.unpack("q", os.pread(self._file, 8, 8 * self.FIELDS.index(field)))[0]
-
-    def set(self, **values):
-        for field, value in values.items():
-            os.pwrite(self._file, struct.pack("q", value), 8 * self.FIELDS.index(field))
+        super().__init__(node.log_path + ".disk")
+        node.environment.update(self.environment(library, node.data_dir))
 
     def hold(self, leak_per_mille=300):
         """kill -9 is a power cut from the next start on."""
@@ -134,10 +121,6 @@ class Shim:
     def fail_sync(self, number=1, error=errno.EIO):
         """The `number`-th sync from now fails."""
         self.set(fail_errno=error, syncs_until_fail=number)
-
-    def stall(self, seconds, count=1):
-        """The next `count` syncs take that long."""
-        self.set(stall_ms=round(seconds * 1000), stalls=count)
 
 
 def cluster_of(folder):
