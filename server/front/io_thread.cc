@@ -133,6 +133,7 @@ void IoThread::close_all() {
 }
 
 void IoThread::sweep() {
+  swept_ = true;
   std::vector<std::shared_ptr<Connection>> idle, slow, behind, distrusted;
   std::size_t looks = kCertificateLooks;
   const std::size_t buckets = connections_.bucket_count();

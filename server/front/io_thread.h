@@ -113,6 +113,10 @@ class IoThread final : public Executor {
   void welcome(ClientChannel channel, std::string address);
   std::shared_ptr<Connection> oldest_nobodys();
   void look_at_events(std::size_t group);
+  /// Behind each task, but for sweep(), it looks for more for `busy` before it waits: a thread that
+  /// sleeps needs some tens of microseconds to wake up. Other threads may have the processor between
+  /// two looks.
+  void run_busily(lease::Duration busy);
   void run_tasks();
   void run_turn();
   void sweep();
@@ -133,6 +137,7 @@ class IoThread final : public Executor {
   std::deque<std::shared_ptr<Connection>> turns_;
   bool turn_scheduled_ = false;
   std::vector<std::function<void()>> running_;
+  bool swept_ = false;  ///< sweep() has run; nobody has asked for anything by it
   bool draining_ = false;
   bool closed_ = false;
   std::mutex mutex_;

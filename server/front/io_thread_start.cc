@@ -9,12 +9,9 @@
 #include <utility>
 
 namespace leasehold::server {
-namespace {
-
-/// Behind each task it looks for more for `busy` before it waits: a thread that sleeps needs some
-/// tens of microseconds to wake up. Other threads may have the processor between two looks.
-void run_busily(asio::io_context& io, lease::Duration busy) {
+void IoThread::run_busily(lease::Duration busy) {
   while (io.run_one() > 0) {
+    if (std::exchange(swept_, false)) continue;
     auto until = fine_now() + busy;
     while (!io.stopped() && fine_now() < until) {
       if (io.poll() > 0) {
@@ -26,8 +23,6 @@ void run_busily(asio::io_context& io, lease::Duration busy) {
   }
 }
 
-}  // namespace
-
 void IoThread::start() {
   sweep();
   for (std::size_t i = 0; i < groups.all().size(); ++i) {
@@ -37,7 +32,7 @@ void IoThread::start() {
   }
   if (&back_ != this) {
     thread_ = std::thread([this, busy = state.options.busy_poll] {
-      busy > busy.zero() ? run_busily(io, busy) : static_cast<void>(io.run());
+      busy > busy.zero() ? run_busily(busy) : static_cast<void>(io.run());
     });
     pthread_setname_np(thread_.native_handle(), "lh-client");
     return;
