@@ -114,8 +114,8 @@ class IoThread final : public Executor {
   std::shared_ptr<Connection> oldest_nobodys();
   void look_at_events(std::size_t group);
   /// Behind each task, but for sweep(), it looks for more for `busy` before it waits: a thread that
-  /// sleeps needs some tens of microseconds to wake up. Other threads may have the processor between
-  /// two looks.
+  /// sleeps needs some tens of microseconds to wake up. Other threads may have the processor
+  /// between two looks.
   void run_busily(lease::Duration busy);
   void run_tasks();
   void run_turn();
