@@ -7,14 +7,28 @@
 
 #include <leasehold/base/assert.h>
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
 namespace leasehold {
 
 enum class ByteOrder : std::uint8_t { little, big };
+
+/// The number whose bytes in memory are those of `value` in `order`, and the other way round. One
+/// instruction: a loop over the bytes stays a loop of ten instructions a byte.
+template <ByteOrder order, class UInt>
+constexpr UInt in_byte_order(UInt value) {
+  constexpr ByteOrder native =
+      std::endian::native == std::endian::little ? ByteOrder::little : ByteOrder::big;
+  if constexpr (order == native || sizeof(UInt) == 1) return value;
+  if constexpr (sizeof(UInt) == 2) return __builtin_bswap16(value);
+  if constexpr (sizeof(UInt) == 4) return __builtin_bswap32(value);
+  if constexpr (sizeof(UInt) == 8) return __builtin_bswap64(value);
+}
 
 /// Appends to a string that the caller owns and that outlives the writer.
 template <ByteOrder order>
@@ -42,10 +56,8 @@ class ByteWriter {
  private:
   template <class UInt>
   static void store(char* to, UInt value) {
-    for (std::size_t i = 0; i < sizeof(UInt); ++i) {
-      const std::size_t byte = order == ByteOrder::little ? i : sizeof(UInt) - 1 - i;
-      to[i] = static_cast<char>(static_cast<unsigned char>(value >> (8 * byte)));
-    }
+    const UInt ordered = in_byte_order<order>(value);
+    std::memcpy(to, &ordered, sizeof(UInt));
   }
   template <class UInt>
   void number(UInt value) {
@@ -105,12 +117,10 @@ class ByteReader {
   template <class UInt>
   UInt number() {
     const std::string_view bytes = take(sizeof(UInt));
-    std::uint64_t value = 0;
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      const std::size_t at = order == ByteOrder::big ? i : bytes.size() - 1 - i;
-      value = (value << 8U) | static_cast<unsigned char>(bytes[at]);
-    }
-    return static_cast<UInt>(value);
+    if (bytes.empty()) return 0;
+    UInt ordered = 0;
+    std::memcpy(&ordered, bytes.data(), sizeof(UInt));
+    return in_byte_order<order>(ordered);
   }
 
   std::string_view rest_;
