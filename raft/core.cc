@@ -165,7 +165,7 @@ PromiseInstant Core::Impl::next_deadline() const {
     for (const auto& [id, progress] : leader->progress) {
       if (keeps_news(progress)) due = std::min(due, progress.news_due);
     }
-    if (!unanswered_.empty()) {
+    if (!unanswered_.empty() && commit_ > durable_) {
       due = std::min(due, unanswered_.front().handed_out + timing().election_timeout);
     }
     return due;
@@ -321,7 +321,10 @@ ReadyId Core::Impl::entries_ready(Index index) const {
 std::optional<RoleChangeReason> Core::Impl::stalled() const {
   const bool disk = !unanswered_.empty() &&
                     now_.promise - unanswered_.front().handed_out >= timing().election_timeout;
-  if (disk) return RoleChangeReason::disk_stalled;
+  // While all disks stand still no leader could write, and the lease of this one serves reads.
+  // Test: Election.ALeaderWhoseDiskStallsLeadsOnWhileTheOthersStoreNothing.
+  const bool others_write = as_leader() == nullptr || commit_ > durable_;
+  if (disk && others_write) return RoleChangeReason::disk_stalled;
   if (options_.shared != nullptr && !options_.shared->healthy()) {
     return RoleChangeReason::process_stalled;
   }

@@ -17,7 +17,8 @@ enum class RoleChangeReason : std::uint8_t {
   higher_term,      ///< a higher term was learned
   leader_appeared,  ///< an append of the current term came in
   quorum_lost,      ///< no quorum acknowledged a round for a whole lease
-  disk_stalled,     ///< the oldest unanswered durable write is older than an election timeout
+  disk_stalled,     ///< the oldest unanswered durable write is older than an election timeout, and
+                    ///< others have committed more than this disk has
   process_stalled,  ///< the process makes no progress (SharedPromises::healthy())
   machine_stalled,  ///< the state machine makes no progress (Core::machine_stalled())
   election_lost,    ///< the pre-vote or the vote was refused by a quorum, or timed out

@@ -169,6 +169,27 @@ TEST(Election, ALeaderWithoutAQuorumStepsDownAfterALease) {
   EXPECT_EQ(events_of<RoleChanged>(group.replica(leader))[4].reason, RoleChangeReason::quorum_lost);
 }
 
+TEST(Election, ALeaderWhoseDiskStallsLeadsOnWhileTheOthersStoreNothing) {
+  Group group(3);
+  const int leader = group.elect();
+  group.run(ms(300));
+  for (int id = 1; id <= 3; ++id) group.replica(id).auto_sync = false;
+  group.propose(leader, "stuck");
+  group.run(ms(3000));
+  EXPECT_EQ(group.core(leader).role(), Role::leader);
+  EXPECT_GT(group.replica(leader).view.end, group.now().holder) << "its lease serves reads";
+  EXPECT_GT(group.core(leader).next_deadline(), group.now().promise) << "it does not spin";
+  // The others write again, and commit what this node has not stored.
+  for (int id = 1; id <= 3; ++id) {
+    if (id != leader) group.sync(id);
+  }
+  group.settle();
+  group.run(ms(1));
+  EXPECT_EQ(group.core(leader).role(), Role::follower);
+  EXPECT_EQ(events_of<RoleChanged>(group.replica(leader)).back().reason,
+            RoleChangeReason::disk_stalled);
+}
+
 TEST(Election, ALeaderWhoseDiskStallsGivesUpAndDoesNotCampaign) {
   Group group(3);
   const int leader = group.elect();
