@@ -21,6 +21,8 @@ namespace {
 
 constexpr std::uint64_t kVoters = 3;
 constexpr std::size_t kPayloadBytes = 16;
+/// As a node has it: an append carries the news of the commit before.
+constexpr raft::Duration kCommitNewsDelay = std::chrono::milliseconds(5);
 /// Entries that each core keeps behind what it has applied.
 constexpr std::uint64_t kKept = 4096;
 
@@ -40,6 +42,7 @@ class CoreGroup {
       options.uuid = raft::Uuid{id, id};
       options.incarnation = raft::Incarnation(1);
       options.seed = id;
+      options.commit_news_delay = kCommitNewsDelay;
       replicas_.push_back(Replica{raft::Core(options, initial, now_), {}, {}});
     }
     while (leader().core.role() != raft::Role::leader) {
@@ -114,7 +117,9 @@ class CoreGroup {
       for (raft::HeldMessage& held : ready.held) {
         network_.push_back({id, held.to.value(), std::move(held.message)});
       }
-      if (ready.apply_to > raft::Index(0)) replica.applied = ready.apply_to;
+      if (ready.apply_to == raft::Index(0)) continue;
+      replica.applied = ready.apply_to;
+      replica.core.applied(now_, replica.applied);
     }
   }
   /// All entries have the same payload, and the term of the last one.

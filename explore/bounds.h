@@ -46,8 +46,11 @@ struct Bounds {
   /// The group has agreed on settings, with a bound of this many percent on the drift; its nodes
   /// were started with a bound of 0. kNothingAgreed: each follows what it was started with.
   std::uint8_t agreed_percent = kNothingAgreed;
-  bool shared = false;        ///< the promises of groups rest on those between processes
-  bool slow_disk = false;     ///< a write is durable when a step of its own says so
+  bool shared = false;     ///< the promises of groups rest on those between processes
+  bool slow_disk = false;  ///< a write is durable when a step of its own says so
+  /// A state machine shows what it was given when a step of its own says so, and the leader keeps
+  /// the news of what it does not show for a while.
+  bool slow_apply = false;
   bool drift = true;          ///< the clocks may run at different rates
   bool uneven = false;        ///< all nodes but the first are set to a shorter D
   bool unbound = false;       ///< the last node answers like any other, and promises nothing

@@ -52,6 +52,8 @@ const char* const kExploreUsage =
     "                      rest on that; all are bound at the beginning\n"
     "  --groups N          1 or 2, with --shared: of which each node has a replica (default 1)\n"
     "  --slow-disk         writes become durable by steps of their own, or are lost by a restart\n"
+    "  --slow-apply        state machines show commands by steps of their own, and a leader keeps\n"
+    "                      the news of commits that its own does not show\n"
     "  --drift-percent N   how far clocks may be off (default 25, which the nodes tolerate):\n"
     "                      above that there must be a violation\n"
     "  --no-drift          all clocks are true; without it each may be slow, true or fast\n"
@@ -150,10 +152,10 @@ BeginningOf beginning_of(const std::string& word) {
 bool* switch_of(const std::string& word, Arguments& arguments) {
   Bounds& b = arguments.bounds;
   const std::pair<const char*, bool*> switches[] = {
-      {"--shared", &b.shared},      {"--slow-disk", &b.slow_disk},  {"--uneven", &b.uneven},
-      {"--unbound", &b.unbound},    {"--witness", &b.witness},      {"--sole", &b.sole},
-      {"--meetings", &b.meetings},  {"--readers", &b.readers_only}, {"--rules", &b.rules},
-      {"--quiet", &arguments.quiet}};
+      {"--shared", &b.shared},         {"--slow-disk", &b.slow_disk},  {"--uneven", &b.uneven},
+      {"--unbound", &b.unbound},       {"--witness", &b.witness},      {"--sole", &b.sole},
+      {"--meetings", &b.meetings},     {"--readers", &b.readers_only}, {"--rules", &b.rules},
+      {"--slow-apply", &b.slow_apply}, {"--quiet", &arguments.quiet}};
   for (const auto& one : switches) {
     if (word == one.first) return one.second;
   }

@@ -83,7 +83,23 @@ void World::check_views() {
       fail(fmt::format("the lease of node {} is valid at index {}, though {} are committed",
                        name(i), replica.view.commit.value(), ledger.size()));
     }
+    check_sent_commit(i);
     if (!left_.readers_only) check_promises(i);
+  }
+}
+
+/// Under the lease of replica i a reader waits for the commit that was sent, and sees what is
+/// shown.
+void World::check_sent_commit(std::size_t i) {
+  const Index seen = std::max(at(i).view.sent_commit, at(i).shown);
+  for (std::size_t other = 0; other < replicas(); ++other) {
+    const Index known = at(other).core->commit_index();
+    const bool shows_it = group_of(other) == group_of(i) && !at(other).options.witness;
+    if (other == i || !shows_it || known <= seen) continue;
+    fail(
+        fmt::format("node {} knows that {} are committed, and a reader at node {}, whose lease is "
+                    "valid, need not see more than {}",
+                    name(other), known.value(), name(i), seen.value()));
   }
 }
 

@@ -16,6 +16,7 @@ enum class StepKind : std::uint8_t {
   duplicate,  ///< the same, and it stays on its way
   meet,       ///< all that is on its way between the nodes of the set `what`, and what follows
   sync,       ///< what `node` has written is durable
+  apply,      ///< the state machine of replica `node` shows what it was given
   restart,    ///< of `node`; what is not durable is lost
   propose,    ///< at replica `node`
   read,       ///< at replica `node`

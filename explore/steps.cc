@@ -200,6 +200,7 @@ void World::add_node_steps(std::size_t i, std::vector<Step>& steps) const {
   if (left_.wipes > 0) add(StepKind::wipe, i);
   for (std::size_t r = i; r < replicas(); r += size()) {
     const raft::Core& core = *at(r).core;
+    if (left_.slow_apply && at(r).shown < at(r).given) add(StepKind::apply, r);
     if (left_.cuts > 0 && end_of_cut(r) > core.log().base().index) add(StepKind::cut, r);
     if (core.role() == raft::Role::leader) add_leader_steps(r, steps);
   }
@@ -223,10 +224,12 @@ void World::add_notices(std::size_t i, std::vector<Step>& steps) const {
   }
 }
 
-/// What the core allows to cut: it is committed and durable.
+/// What the core allows to cut: it is committed and durable. A host cuts what its state machine has
+/// made durable.
 Index World::end_of_cut(std::size_t i) const {
   const raft::Core& core = *at(i).core;
-  return std::min({core.commit_index(), core.cut_limit(), core.durable_index()});
+  const Index end = std::min({core.commit_index(), core.cut_limit(), core.durable_index()});
+  return left_.slow_apply && !core.options().witness ? std::min(end, at(i).shown) : end;
 }
 
 void World::add_leader_steps(std::size_t i, std::vector<Step>& steps) const {
@@ -317,6 +320,7 @@ std::string World::describe(const Step& step) const {
       return fmt::format("what is on its way between {} arrives, and all that follows from it",
                          names_of_set(step.what));
     case StepKind::sync: return fmt::format("what {} has written is durable", node);
+    case StepKind::apply: return node + " shows what its state machine was given";
     case StepKind::restart: return node + " crashes and starts again";
     case StepKind::propose: return "a command for " + node;
     case StepKind::read: return fmt::format("a read at {}, to be confirmed by a quorum", node);
@@ -367,6 +371,7 @@ std::string World::text(const Step& step) const {
     case StepKind::duplicate: return of_flight("again");
     case StepKind::meet: return "meet " + names_of_set(step.what);
     case StepKind::sync: return "sync " + node;
+    case StepKind::apply: return "apply " + node;
     case StepKind::restart: return "restart " + node;
     case StepKind::propose: return "propose " + node;
     case StepKind::read: return "read " + node;

@@ -87,6 +87,7 @@ World::World(const Bounds& given) {
       if (agreed) replica.options.timing.max_clock_drift_ppm = 0;
       replica.options.seed = 1;
       replica.options.witness = bounds.witness && i + 1 == bounds.members;
+      if (bounds.slow_apply) replica.options.commit_news_delay = kUnit;
       if (i < bounds.members) replica.disk.base.membership = first_membership(bounds);
     }
   }
@@ -182,12 +183,10 @@ void World::act(const Step& step, const story::Sink& sink) {
       hear(flight, sink);
       return;
     }
-    case StepKind::duplicate: {
+    case StepKind::duplicate:
       --left_.duplicates;
-      const Flight flight = flights_[step.what];
-      hear(flight, sink);
+      hear(Flight(flights_[step.what]), sink);
       return;
-    }
     case StepKind::meet: LEASEHOLD_UNREACHABLE();  // take() has split it into messages
     case StepKind::lose: drop(step.what); return;
     case StepKind::lose_all: flights_.clear(); return;
@@ -232,6 +231,7 @@ void World::act(const Step& step, const story::Sink& sink) {
     case StepKind::change:
     case StepKind::settings:
     case StepKind::cut:
+    case StepKind::apply:
       ask(step, sink);
       drain(node_of(i), sink);
       return;
@@ -305,6 +305,7 @@ void World::ask(const Step& step, const story::Sink& sink) {
       --left_.cuts;
       own(i).core->cut_log(clock(i), end_of_cut(i));
       return;
+    case StepKind::apply: show(i); return;
     default: LEASEHOLD_UNREACHABLE();
   }
 }

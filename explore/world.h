@@ -107,6 +107,9 @@ class World {
     raft::ReadyId durable;
     std::vector<Held> held;
     raft::LeaseState view;
+    // The state machine. Equal but for Bounds::slow_apply.
+    Index given;
+    Index shown;
     /// The node that a snapshot is on its way to.
     std::vector<raft::SnapshotIntent> snapshots;
     /// Arrived in this turn.
@@ -216,6 +219,7 @@ class World {
   void set_rates(std::uint8_t which, const story::Sink& sink);
   void notice(const Step& step, const story::Sink& sink);
   void read(std::size_t i, const story::Sink& sink);
+  void show(std::size_t i);
   void change(std::size_t i, std::size_t what);
   raft::GroupSettings settings(std::size_t i) const;
   void change_settings(std::size_t i, std::uint8_t what, const story::Sink& sink);
@@ -256,6 +260,7 @@ class World {
   void rely_on(const raft::GroupSettings& settings);
   void check();
   void check_views();
+  void check_sent_commit(std::size_t i);
   void check_promises(std::size_t holder);
   Before before(std::size_t i, const Flight* flight) const;
   void check_rules(const Before& before, const Flight* flight, bool inside);

@@ -60,6 +60,7 @@ void World::start_replica(std::size_t i) {
   replica.token.reset();
   replica.log = replica.disk;
   replica.view = {};
+  replica.given = replica.shown = replica.disk.base.id.index;
   replica.core.emplace(
       replica.options,
       initial_state(replica.disk_hard_state, replica.disk.base, replica.disk.entries), clock(i));
@@ -211,8 +212,11 @@ struct World::Hands {
     world.send(i, intent.to, std::move(chunk), {}, sink);
   }
   void store_chunk(const raft::ReceivedChunk& received) { replica.chunks.push_back(received); }
-  void install(const raft::SnapshotId&) {}  // no state machine
-  void apply_to(Index) {}
+  void install(const raft::SnapshotId& id) { apply_to(id.last.index); }
+  void apply_to(Index index) {
+    replica.given = index;
+    if (!world.left_.slow_apply) replica.shown = index;
+  }
   void committed(Index index) { world.committed(i, index); }
   void answer(const raft::ReadAnswer& answer) { world.answered(i, answer); }
   void tell(const raft::Event& event) {
@@ -233,6 +237,12 @@ void World::carry_out(std::size_t i, raft::Ready& ready, const story::Sink& sink
   raft::carry_out(ready, hands);
   if (!left_.slow_disk) persist(i, sink);
   store_chunks(i);
+}
+
+void World::show(std::size_t i) {
+  Replica& replica = own(i);
+  replica.shown = replica.given;
+  replica.core->applied(clock(i), replica.shown);
 }
 
 void World::answered(std::size_t i, const raft::ReadAnswer& answer) {

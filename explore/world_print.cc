@@ -45,6 +45,10 @@ raft::Fingerprint World::fingerprint() const {
                   : static_cast<std::uint64_t>((replica.view.end - now.holder).count()));
     print.add(replica.view.lease_class.value());
     print.add(replica.view.term.value());
+    if (left_.slow_apply) {
+      print.add(replica.given.value());
+      print.add(replica.shown.value());
+    }
     print.add(replica.options.incarnation.value());
     print.add(replica.options.uuid.low);
     add_base(replica.disk.base, print);

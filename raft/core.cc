@@ -26,6 +26,7 @@ Core::Impl::Impl(const CoreOptions& options, InitialState initial, Now now)
   held_ = log_.base().index;
   durable_ = log_.last_index();
   handed_out_ = log_.last_index();
+  applied_ = commit_;
   announced_commit_ = commit_;
   announced_apply_ = commit_;
   announced_settings_ = log_.membership().settings;
@@ -38,7 +39,7 @@ Core::Impl::Impl(const CoreOptions& options, InitialState initial, Now now)
   }
   promise_ = lease::VoterPromise::restarted(remembered, options_.timing.stretched(longest, 0),
                                             now.promise);
-  published_ = LeaseState{hard_state_.term, HolderInstant::earliest(), commit_};
+  published_ = LeaseState{hard_state_.term, HolderInstant::earliest(), commit_, commit_, kNoClass};
   pending_.lease = published_;
   checked_ = {hard_state_.term,        log_.base().index,         commit_,
               log_.membership_index(), HolderInstant::earliest(), {}};
@@ -71,7 +72,8 @@ HolderInstant Core::Impl::lease_end() const {
       !shows_leases()) {
     return HolderInstant::earliest();
   }
-  return end_of({leader->term, leader->lease.end(), commit_, leader->lease_class});
+  return end_of(
+      {leader->term, leader->lease.end(), commit_, leader->sent_commit, leader->lease_class});
 }
 
 std::optional<HolderInstant> Core::Impl::quorum_round() const {

@@ -43,8 +43,11 @@ struct CoreOptions {
   /// Unacknowledged payload bytes per peer.
   std::size_t inflight_bytes_max = 8U << 20U;
   /// How long a leader may delay the news of a commit to a peer, so that the next append carries
-  /// it: that saves a message and its answer for each write. No delay for peers that listens()
-  /// named, nor for the first commit of a term. Zero: send at once.
+  /// it: that saves a message and its answer for each write. The append then names only
+  /// what this node has applied() itself, or what was committed two rounds ago, so that a reader
+  /// under the lease seldom has to wait for the state machine (LeaseState::sent_commit). No delay
+  /// for peers that listens() named, nor for the first commit of a term. Zero: send everything at
+  /// once.
   Duration commit_news_delay{0};
   /// The promises between the processes, which the groups of this one share; it outlives the core.
   /// Null: this group has none but its own.
@@ -64,7 +67,7 @@ struct CoreOptions {
 /// (ready.h has the members, carry_out.h the order as code):
 ///
 ///   1. publish `lease`, then      Readers on other threads serve by it: the lease's end and the
-///      let go by `release`        commit index. They learn of its loss before a message lets
+///      let go by `release`        indexes. They learn of its loss before a message lets
 ///                                 another node lead, and of a commit before a peer can answer
 ///                                 from it.
 ///   2. send `messages`, and the   They claim nothing that is not durable, so they do not wait for
@@ -150,6 +153,8 @@ class Core {
   /// For a while, send commit news to `peer` at once: callers there wait for it. No effect at a
   /// node that does not lead.
   void listens(Now now, NodeId peer);
+  /// The state machine shows everything up to `index`. See CoreOptions::commit_news_delay.
+  void applied(Now now, Index index);
   void persisted(Now now, ReadyId id);  ///< batch `id` and all before it are durable
   /// The entries after `intent.prev` up to `last` were sent to the peer, `bytes` of payload in all.
   /// Nothing was sent: last == prev. Ignored when the intent is no longer the open one.

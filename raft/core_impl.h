@@ -38,6 +38,7 @@ class Core::Impl {
   std::optional<TransferRefused> transfer(Now now, NodeId to);
   void read_index(Now now, std::uint64_t read, ReadMode mode);
   void listens(Now now, NodeId peer);
+  void applied(Now now, Index index);
   void persisted(Now now, ReadyId id);
   void filled(Now now, const AppendIntent& intent, Index last, std::size_t bytes);
   bool current(const AppendIntent& intent) const;
@@ -201,14 +202,12 @@ class Core::Impl {
   bool hear_leader(NodeId from, Request& m);
   void handle(NodeId from, AppendRequest& m);
   void handle(NodeId from, const AppendReply& m);
-  void handle_refusal(Progress& progress, const AppendReply& m);
   void append_from_leader(NodeId from, AppendRequest& m);
   void refuse_append(NodeId from, const AppendRequest& m);
-  void skip_below_base(AppendRequest& m) const;
-  AppendRequest empty_append(NodeId to, Progress& progress) const;
+  AppendRequest empty_append(NodeId to, Progress& progress);
+  Index commit_to_send(const Progress& progress) const;
   bool keeps_news(const Progress& progress) const;
   void emit_intents();
-  void note_listener(NodeId peer);
 
   // core_read.cc
   void handle(NodeId from, const ReadIndexRequest& m);
@@ -278,6 +277,7 @@ class Core::Impl {
   /// below the log's base exactly while a snapshot's place there is not durable.
   Index durable_;
   Index handed_out_;  ///< the last entry that storage got and that is still in the log
+  Index applied_;     ///< as the host says
   Ring<UnansweredBatch> unanswered_;
   std::optional<SnapshotId> received_;  ///< the snapshot of pending_.persist.reset
   ReadyId next_ready_{1};

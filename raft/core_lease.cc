@@ -16,6 +16,7 @@ void Core::Impl::begin_round() {
   LEASEHOLD_ASSERT(leader != nullptr);
   // now_ was sampled before this input was handled: before anything of the round can be sent.
   leader->begin_round(now_, holder_timing());
+  leader->commit_of_earlier_round = std::exchange(leader->commit_of_round, commit_);
   leader->partial_round = false;
   // An empty append to all peers, without flow control: they answer it without waiting for a disk.
   for (auto& [id, progress] : leader->progress) {

@@ -84,7 +84,13 @@ bool Core::Impl::take_ready(Ready& ready) {
     emit_intents();
   }
 
-  const LeaseState lease{hard_state_.term, lease_end(), commit_, lease_class()};
+  // Before the term's first commit there is no lease to read under.
+  const Leader* leads = as_leader();
+  const Index sent_commit =
+      leads != nullptr && commit_ >= leads->first_index ? leads->sent_commit : commit_;
+  const LeaseState lease{hard_state_.term, lease_end(), commit_, sent_commit, lease_class()};
+  LEASEHOLD_ASSERT(lease.sent_commit >= published_.sent_commit &&
+                   lease.sent_commit <= lease.commit);
   if (lease != published_) {
     if (lease.end > now_.holder && end_of(published_) <= now_.holder) emit(LeaseGained{lease.end});
     published_ = lease;

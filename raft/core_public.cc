@@ -96,6 +96,10 @@ void Core::listens(Now now, NodeId peer) {
   impl_->listens(now, peer);
 }
 
+void Core::applied(Now now, Index index) {
+  impl_->applied(now, index);
+}
+
 void Core::persisted(Now now, ReadyId id) {
   impl_->persisted(now, id);
 }

@@ -40,7 +40,7 @@ void Core::Impl::handle(NodeId from, const ReadIndexRequest& m) {
     send_now(from, ReadIndexReply{m.incarnation, m.id, std::nullopt, leader_});
     return;
   }
-  note_listener(from);
+  leader->listens(from, now_.promise);
   leader->add_read({m.id, from, m.incarnation, m.quorum ? ReadMode::quorum : ReadMode::lease,
                     leader->rounds.newest().next()});
 }

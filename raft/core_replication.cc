@@ -9,8 +9,61 @@
 namespace leasehold::raft {
 namespace {
 
-/// How long a peer whose callers wait gets commit news at once.
-constexpr Duration kListens = std::chrono::seconds(1);
+// Entries that were cut off were committed, so the log of every later leader has them (section
+// 5.4.3): the base matches, whether this is a late copy or a leader that probes at a low index.
+// Test: CutLog.AnAppendAcrossTheBaseAppendsTheRest.
+void skip_below_base(const Log& log, AppendRequest& m) {
+  const LogId base = log.base();
+  const auto above = std::find_if(m.entries.begin(), m.entries.end(), [base](const Entry& entry) {
+    return entry.id.index > base.index;
+  });
+  m.entries.erase(m.entries.begin(), above);
+  m.prev = base;
+  LEASEHOLD_ASSERT(log.matches(m.prev));
+}
+
+void handle_refusal(const Log& log, Progress& progress, const AppendReply& m) {
+  LEASEHOLD_ASSERT(!m.matched);
+  LEASEHOLD_ASSERT(m.rejected_prev > progress.match_index);
+  const Index base = log.base().index;
+  switch (progress.state) {
+    case ProgressState::replicate:
+      // Sent and lost, or overtaken.
+      progress.become_probe(base);
+      break;
+    case ProgressState::snapshot:
+      // The peer still lacks the base. One that has missed steps to a much longer D answers without
+      // a round. Such an answer may be older than the end of the last sending: then the snapshot is
+      // sent once more than it has to be.
+      if (m.rejected_prev <= base &&
+          (m.round > progress.snapshot_ended || m.round == lease::Round())) {
+        progress.paused = false;
+      }
+      break;
+    case ProgressState::probe: {
+      if (m.rejected_prev != progress.next_index.prev()) break;  // not the probe that is out
+      const Index limit = std::max(progress.match_index, std::min(m.index, m.rejected_prev.prev()));
+      if (limit < base) {
+        // The logs differ from below the base on: no entry that could be probed can match.
+        // Test: Catchup.AProbeThatEndsBelowTheBaseEndsInASnapshot.
+        progress.become_snapshot(base);
+        break;
+      }
+      const Index probe = log.last_index_with_term_at_most(m.hint_term, limit);
+      progress.next_index = std::max(progress.match_index, probe).next();
+      progress.paused = false;
+      progress.intent = 0;
+      LEASEHOLD_ASSERT(progress.next_index.prev() >= base);
+      break;
+    }
+  }
+}
+
+// Callers at the peer wait for their own apply; and those that waited during the election wait for
+// the first commit of the term, at any node.
+bool gets_news_at_once(const Leader& leader, const Progress& progress, PromiseInstant now) {
+  return now < progress.listens_until || progress.sent_commit < leader.first_index;
+}
 
 }  // namespace
 
@@ -64,25 +117,12 @@ void Core::Impl::handle(NodeId from, AppendRequest& m) {
     return;
   }
   take_bind(m.bind);
-  if (m.prev.index < log_.base().index) skip_below_base(m);
+  if (m.prev.index < log_.base().index) skip_below_base(log_, m);
   if (log_.matches(m.prev)) {
     append_from_leader(from, m);
   } else {
     refuse_append(from, m);
   }
-}
-
-// Entries that were cut off were committed, so the log of every later leader has them (section
-// 5.4.3): the base matches, whether this is a late copy or a leader that probes at a low index.
-// Test: CutLog.AnAppendAcrossTheBaseAppendsTheRest.
-void Core::Impl::skip_below_base(AppendRequest& m) const {
-  const LogId base = log_.base();
-  const auto above = std::find_if(m.entries.begin(), m.entries.end(), [base](const Entry& entry) {
-    return entry.id.index > base.index;
-  });
-  m.entries.erase(m.entries.begin(), above);
-  m.prev = base;
-  LEASEHOLD_ASSERT(log_.matches(m.prev));
 }
 
 void Core::Impl::append_from_leader(NodeId from, AppendRequest& m) {
@@ -148,15 +188,30 @@ void Core::Impl::refuse_append(NodeId from, const AppendRequest& m) {
 
 // ---- The leader ----
 
-AppendRequest Core::Impl::empty_append(NodeId to, Progress& progress) const {
-  const Leader* leader = as_leader();
+// What the peer hears may be seen there, so a reader under the lease has to wait until it is
+// applied here (rule 52). So the news of a commit that nobody waits for at the peer waits for this
+// state machine, but for no more than two rounds: the peers have to apply, too.
+Index Core::Impl::commit_to_send(const Progress& progress) const {
+  if (progress.witness) return commit_for(progress);
+  const Leader& leader = *as_leader();
+  if (progress.sent_commit == commit_ || options_.commit_news_delay == Duration(0) ||
+      options_.witness || gets_news_at_once(leader, progress, now_.promise)) {
+    return commit_;
+  }
+  const Index shown = std::max({applied_, leader.commit_of_earlier_round, progress.sent_commit});
+  return std::min(commit_, shown);
+}
+
+AppendRequest Core::Impl::empty_append(NodeId to, Progress& progress) {
+  Leader* leader = as_leader();
   LEASEHOLD_ASSERT(leader != nullptr);
   LEASEHOLD_ASSERT(progress.next_index <= log_.last_index().next());
   AppendRequest m;
   m.term = hard_state_.term;
   m.prev.index = progress.next_index.prev();
   m.prev.term = log_.term_at(m.prev.index).value();
-  m.commit = commit_for(progress);
+  m.commit = commit_to_send(progress);
+  if (!progress.witness) leader->sent_commit = std::max(leader->sent_commit, m.commit);
   const lease::RoundStart newest = leader->newest_round();
   m.round = newest.round;
   m.lease = newest.duration;
@@ -203,46 +258,9 @@ void Core::Impl::handle(NodeId from, const AppendReply& m) {
     if (news && m.index > commit_) leader->due.matches = true;
   } else if (m.rejected_prev > progress.match_index) {
     // Else the peer has acknowledged the refused index since: an old answer.
-    handle_refusal(progress, m);
+    handle_refusal(log_, progress, m);
   }
   leader->due.reads = true;
-}
-
-void Core::Impl::handle_refusal(Progress& progress, const AppendReply& m) {
-  LEASEHOLD_ASSERT(!m.matched);
-  LEASEHOLD_ASSERT(m.rejected_prev > progress.match_index);
-  const Index base = log_.base().index;
-  switch (progress.state) {
-    case ProgressState::replicate:
-      // Sent and lost, or overtaken.
-      progress.become_probe(base);
-      break;
-    case ProgressState::snapshot:
-      // The peer still lacks the base. One that has missed steps to a much longer D answers without
-      // a round. Such an answer may be older than the end of the last sending: then the snapshot is
-      // sent once more than it has to be.
-      if (m.rejected_prev <= base &&
-          (m.round > progress.snapshot_ended || m.round == lease::Round())) {
-        progress.paused = false;
-      }
-      break;
-    case ProgressState::probe: {
-      if (m.rejected_prev != progress.next_index.prev()) break;  // not the probe that is out
-      const Index limit = std::max(progress.match_index, std::min(m.index, m.rejected_prev.prev()));
-      if (limit < base) {
-        // The logs differ from below the base on: no entry that could be probed can match.
-        // Test: Catchup.AProbeThatEndsBelowTheBaseEndsInASnapshot.
-        progress.become_snapshot(base);
-        break;
-      }
-      const Index probe = log_.last_index_with_term_at_most(m.hint_term, limit);
-      progress.next_index = std::max(progress.match_index, probe).next();
-      progress.paused = false;
-      progress.intent = 0;
-      LEASEHOLD_ASSERT(progress.next_index.prev() >= base);
-      break;
-    }
-  }
 }
 
 // An intent means something while this node leads its term and has given its peer no newer one.
@@ -280,8 +298,9 @@ void Core::Impl::filled(Now now, const AppendIntent& intent, Index last, std::si
 
 // Whether there is a commit index that the peer could use and that was not sent to it.
 bool Core::Impl::keeps_news(const Progress& progress) const {
-  return progress.intent == 0 && progress.state == ProgressState::replicate &&
-         progress.sent_commit < commit_for(progress);
+  return progress.sent_commit < commit_ && progress.intent == 0 &&
+         progress.state == ProgressState::replicate &&
+         progress.sent_commit < commit_to_send(progress);
 }
 
 // At the end of a turn, so that everything proposed in it is sent together.
@@ -313,12 +332,10 @@ void Core::Impl::emit_intents() {
                                   head.commit, head.round, head.lease, head.drift_ppm, head.bind});
     } else if (keeps_news(progress)) {
       // No append carries the news, and a follower that waits for its own apply must not wait for
-      // the next heartbeat. Callers that waited during the election wait for the first commit of
-      // the term, at any node.
-      const bool listens =
-          now_.promise < progress.listens_until || progress.sent_commit < leader->first_index;
+      // the next heartbeat.
+      const bool at_once = gets_news_at_once(*leader, progress, now_.promise);
       const PromiseInstant due =
-          now_.promise + (listens ? Duration(0) : options_.commit_news_delay);
+          now_.promise + (at_once ? Duration(0) : options_.commit_news_delay);
       progress.news_due = std::min(progress.news_due, due);
       if (now_.promise >= progress.news_due) send_now(id, empty_append(id, progress));
     }
@@ -327,16 +344,15 @@ void Core::Impl::emit_intents() {
 
 void Core::Impl::listens(Now now, NodeId peer) {
   begin_input(now);
-  note_listener(peer);
+  if (Leader* leader = as_leader()) leader->listens(peer, now_.promise);
   end_input();
 }
 
-void Core::Impl::note_listener(NodeId peer) {
-  Leader* leader = as_leader();
-  if (leader == nullptr) return;
-  if (Progress* progress = leader->find(peer)) {
-    progress->listens_until = now_.promise + kListens;
-  }
+void Core::Impl::applied(Now now, Index index) {
+  begin_input(now);
+  LEASEHOLD_ASSERT(index >= applied_);
+  applied_ = index;
+  end_input();
 }
 
 }  // namespace leasehold::raft

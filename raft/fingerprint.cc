@@ -308,6 +308,12 @@ class CoreReader {
     past(leader.elected_at.holder, now_.holder);
     past(leader.elected_at.promise, now_.promise);
     f_.add(leader.first_index.value());
+    f_.add(leader.sent_commit.value());
+    if (core_.options_.commit_news_delay > Duration(0)) {
+      f_.add(core_.applied_.value());
+      f_.add(leader.commit_of_round.value());
+      f_.add(leader.commit_of_earlier_round.value());
+    }
     const std::uint64_t newest = leader.rounds.newest().value();
     f_.add(newest);
     const std::uint64_t kept = std::min<std::uint64_t>(newest, lease::RoundRing::kCapacity);

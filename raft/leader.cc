@@ -9,6 +9,8 @@ namespace leasehold::raft {
 
 namespace {
 
+constexpr Duration kListens = std::chrono::seconds(1);
+
 /// A round, and when it began: a later round began no earlier.
 struct Beginning {
   Round round;
@@ -20,7 +22,11 @@ struct Beginning {
 }  // namespace
 
 Leader::Leader(NodeId own_id, Now now, Index first, const Membership& membership)
-    : self(own_id), elected_at(now), first_index(first), beats_from(now.holder) {
+    : self(own_id),
+      elected_at(now),
+      first_index(first),
+      sent_commit(first),
+      beats_from(now.holder) {
   LEASEHOLD_ASSERT(self != kNobody);
   LEASEHOLD_ASSERT(first_index > Index(0));
   for (const Member& member : membership.members) {
@@ -50,6 +56,10 @@ void Leader::add_peer(NodeId peer, bool witness, Index next_index, PromiseInstan
   at->second.witness = witness;
   at->second.next_index = next_index;
   at->second.heard = now;
+}
+
+void Leader::listens(NodeId peer, PromiseInstant now) {
+  if (Progress* listener = find(peer)) listener->listens_until = now + kListens;
 }
 
 NodeId Leader::most_advanced(

@@ -57,6 +57,8 @@ struct Leader {
   /// Makes the peer receive the log from `next_index` on, unless it does already. Nothing is known
   /// of it: no acknowledgement comes from a default.
   void add_peer(NodeId peer, bool witness, Index next_index, PromiseInstant now);
+  /// Callers at the peer wait for what is committed: for a while it gets the news at once.
+  void listens(NodeId peer, PromiseInstant now);
   /// The most advanced of `voters` that has answered in this term, except witnesses; of those that
   /// are equal, the one that was `heard` last. kNobody if none has.
   NodeId most_advanced(
@@ -116,6 +118,13 @@ struct Leader {
   Now elected_at;
   /// The term's empty entry. Nothing is read, and no lease shown, before it is committed.
   Index first_index;
+  /// The newest commit index that was sent to another member in this term, except to witnesses,
+  /// which have no state; from the term's empty entry on, since earlier leaders may have sent what
+  /// is before. Invariant: never moves back.
+  Index sent_commit;
+  /// What was committed when the newest round began, and when the one before it did.
+  Index commit_of_round;
+  Index commit_of_earlier_round;
   lease::RoundRing rounds;
   /// When the next round begins. At rest: when the leader checks whether the rest goes on.
   PromiseInstant next_round;

@@ -39,6 +39,9 @@ struct LeaseState {
   Term term;
   HolderInstant end = HolderInstant::earliest();  ///< earliest(): no lease
   Index commit;
+  /// The newest commit index that another node may have heard of, and have shown. A snapshot shows
+  /// no more than what is applied here. Invariant: at most `commit`; never moves back.
+  Index sent_commit;
   /// Where groups share promises: the lease also lasts as long as this class. kNoClass: it does
   /// not.
   LeaseClassId lease_class{};

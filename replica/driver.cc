@@ -134,6 +134,7 @@ void Driver::Impl::on(lease::Now now, Applied& event) {
   LEASEHOLD_ASSERT(event.last > context_.applied);
   const std::optional<raft::LogId> installed = apply_.applied(event.last);
   context_.applied = event.last;
+  context_.core.applied(now, event.last);
   if (installed) {
     ++context_.counters.snapshots_installed;
     keeper_.installed(installed->index);

@@ -228,8 +228,9 @@ void Driver::Impl::fail(Error error) {
 void Driver::Impl::stop() {
   stopped_ = true;
   // First of all: nobody may read by a lease of a node that no longer takes part.
+  const raft::Index commit = context_.core.commit_index();
   context_.ports.view.publish(
-      {context_.core.term(), raft::HolderInstant::earliest(), context_.core.commit_index()});
+      {context_.core.term(), raft::HolderInstant::earliest(), commit, commit, raft::kNoClass});
   if (std::optional<raft::Release> release = context_.core.release_at_stop()) {
     releases_.push_back(std::move(*release));
   }

@@ -27,11 +27,18 @@ struct LeaseLook {
   std::optional<raft::Index> readable_index() const {
     return at < state.end ? std::optional<raft::Index>(state.commit) : std::nullopt;
   }
+  /// The same for a state machine whose readers see the commands in order: what one reader has seen
+  /// of a command, each later one sees, and everything before it. Then a read need not wait for a
+  /// commit that only this node knows: its callers have not been answered, and no reader can have
+  /// seen more than the state machine shows (lease/README.md, rule 52). At most readable_index().
+  std::optional<raft::Index> index_in_order() const {
+    return at < state.end ? std::optional<raft::Index>(state.sent_commit) : std::nullopt;
+  }
 };
 
 /// {term, lease end, commit index} in two slots, and the number of the newest publication with the
-/// class that the lease rests on, in one cache line; the applied index in another. The ends of all
-/// classes of the process are elsewhere (LeaseEnds).
+/// class that the lease rests on, in one cache line; the applied index in another, and the sent
+/// commit. The ends of all classes of the process are elsewhere (LeaseEnds).
 ///
 /// Written by the node's one thread (publish) and the apply thread (publish_applied); read by any
 /// number of threads without a lock, a system call (the clock read is in the vDSO), an allocation
@@ -55,6 +62,10 @@ struct LeaseLook {
 /// before, and the copy shows no class; or a voter that it counted had let go before, at another
 /// epoch than the class names, and the class's end, whenever it is loaded, lies before the copy
 /// (docs/decisions/0024).
+///
+/// The sent commit (LeaseState::sent_commit) is stored before the publication that it belongs to,
+/// never falls, and is loaded after the copy: so it is that of the copy, or a later one, for which
+/// a read may have to wait longer.
 ///
 /// Why no thread waits. The second load differs from k only if publication k + 1 has ended since
 /// the first load. So a reader tries again only if the writer has made progress. If the writer
@@ -132,6 +143,10 @@ class LeaseView {
     step();
     slot.commit.store(state.commit.value(), std::memory_order_release);
     step();
+    if (state.sent_commit.value() > sent_commit_.load(std::memory_order_relaxed)) {
+      sent_commit_.store(state.sent_commit.value(), std::memory_order_release);
+    }
+    step();
     LEASEHOLD_ASSERT(state.lease_class <= raft::kLeaseClassMax);
     latest_.store(next << kClassBits | state.lease_class.value(), std::memory_order_release);
   }
@@ -164,6 +179,7 @@ class LeaseView {
       if (lease_class != raft::kNoClass) {
         end = std::max(end, ends_.load(std::memory_order_acquire)->end(lease_class));
       }
+      state.sent_commit = raft::Index(sent_commit_.load(std::memory_order_acquire));
       state.term = term;
       state.end = end;
       state.commit = commit;
@@ -179,6 +195,7 @@ class LeaseView {
   alignas(64) std::atomic<std::uint64_t> latest_{0};
   std::array<Slot, 2> slots_;
   std::atomic<const LeaseEnds*> ends_{nullptr};
+  alignas(64) std::atomic<std::uint64_t> sent_commit_{0};
   alignas(64) std::atomic<std::uint64_t> applied_{0};
   std::atomic<raft::FeatureLevel> level_{raft::kOldestLevel};  ///< only rises
   alignas(64) mutable FreshSince fresh_since_;

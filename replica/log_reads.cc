@@ -9,11 +9,6 @@
 namespace leasehold::replica {
 namespace {
 
-/// What is committed and durable on this node, as for the state machine.
-raft::Index readable(const raft::Core& core) {
-  return std::min(core.commit_index(), core.durable_index());
-}
-
 Error damaged(raft::Index index) {
   return {ErrorCode::corrupted, "the log on disk does not hold committed entry " +
                                     std::to_string(index.value()) +
@@ -88,7 +83,8 @@ bool LogReads::answer(lease::Now now, Waiting& call) {
     context_.completions.add(call.done, std::move(part));
     return true;
   }
-  const raft::Index last = readable(core);
+  // What a reader of the log has seen, a reader under the lease may not miss (rule 52).
+  const raft::Index last = context_.applied;
   if (first > last) return false;
   const std::size_t bytes =
       std::clamp<std::size_t>(call.from.bytes_max, 1, context_.limits.append_bytes_max);

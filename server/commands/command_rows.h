@@ -65,6 +65,11 @@ constexpr CommandSpec scan(std::string_view name, int arity, Group group, Scan r
           0,    Form::plain, summary,      nullptr, nullptr,          read};
 }
 
+constexpr CommandSpec records(CommandSpec spec) {
+  spec.reads_records = true;
+  return spec;
+}
+
 constexpr CommandSpec in_each_group(CommandSpec spec) {
   spec.in_each_group = true;
   return spec;

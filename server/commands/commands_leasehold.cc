@@ -306,6 +306,7 @@ void run_leasehold_explain(Session& session, const Arguments&, std::string& out)
   reply.add("lease_left_us", leased ? microseconds(note.look.state.end - note.look.at) : 0);
   reply.add("term", static_cast<std::int64_t>(note.look.state.term.value()));
   reply.add("commit", static_cast<std::int64_t>(note.look.state.commit.value()));
+  reply.add("sent", static_cast<std::int64_t>(note.look.state.sent_commit.value()));
   reply.add("applied", static_cast<std::int64_t>(note.applied.value()));
   const bool asked = note.index.value() != 0 && note.end != ReadEnd::refused;
   if (asked) reply.add("index", static_cast<std::int64_t>(note.index.value()));

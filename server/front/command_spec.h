@@ -108,6 +108,9 @@ struct CommandSpec {
   /// For a read of many keys, instead of `run`: appends the reply, on any thread.
   void (*scan)(StoreReader& reader, const Arguments& args, std::string& out) = nullptr;
   WhileListening while_listening = WhileListening::refused;
+  /// It reads the records of keys and nothing else: what of a command it sees, each later one sees,
+  /// and everything before that. See replica::LeaseLook::index_in_order().
+  bool reads_records = false;
   // Of a read without keys, where there are many groups. Else it is for the one that the connection
   // has selected.
   /// It is made in each group, and the replies are put together.

@@ -45,7 +45,7 @@ const char* read_fallback_text(ReadFallback fallback) {
     case ReadFallback::no_lease: return "this node holds no lease";
     case ReadFallback::lease_over: return "the lease of this node had ended";
     case ReadFallback::apply_lags:
-      return "the lease was valid, but the state machine had not applied the commit index yet";
+      return "the lease was valid, but the state machine did not show yet what the read has to see";
     case ReadFallback::not_fresh:
       return "no linearizable read of this node was recent enough for the bound";
   }

@@ -227,8 +227,8 @@ class Session : public std::enable_shared_from_this<Session> {
   bool read_keys_fit(const CommandSpec& spec, const Arguments& args, std::size_t& bytes,
                      std::string& out);
   /// Judges it, counts it, and notes in `last_read_` why.
-  ReadRoute judge_read(const ReadPolicy& policy);
-  ReadRoute judge_lease_read();
+  ReadRoute judge_read(const CommandSpec& spec, const ReadPolicy& policy);
+  ReadRoute judge_lease_read(bool in_order);
   void begin_span(const CommandSpec* spec);  ///< trace.span, if it is to have one
   void end_span(const replica::SpanPointer& span, std::string_view reply);
   void note_read_span(ReadRoute route);

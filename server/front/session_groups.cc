@@ -177,7 +177,7 @@ void Session::take_part(std::uint64_t number, std::vector<std::string> words, st
   if (!taken.group->here()) return fill(number, taken.earlier.take());
   group_ = taken.group;
   if (std::string refusal; refuse_distrusted(refusal)) return fill(number, std::move(refusal));
-  enter(number, judge_read(taken.policy));
+  enter(number, judge_read(*taken.spec, taken.policy));
   submit_reads();
 }
 

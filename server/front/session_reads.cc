@@ -36,7 +36,7 @@ void Session::read(const CommandSpec& spec, const Arguments& args, const ReadPol
   std::size_t bytes = 0;
   if (!read_keys_fit(spec, args, bytes, out)) return;
   if (in_each) group_ = &context_.groups.all().front();
-  const ReadRoute route = judge_read(policy);
+  const ReadRoute route = judge_read(spec, policy);
   if (trace.span) note_read_span(route);
   const bool is_long = in_each || is_long_read(spec, args.size());
   if (is_long) good_in_a_row_ = 0;
@@ -59,7 +59,7 @@ void Session::enter(std::uint64_t number, ReadRoute route) {
     case ReadRoute::now: place(number).state = PlaceState::granted; break;
     case ReadRoute::wait:
       waiting_.group = group_;
-      waiting_index_ = std::max(waiting_index_, last_read_.look.state.commit);
+      waiting_index_ = std::max(waiting_index_, last_read_.index);
       waiting_.places.push_back(number);
       if (place(number).span) waiting_.span = place(number).span;
       waiting_.note = last_read_;
@@ -68,7 +68,7 @@ void Session::enter(std::uint64_t number, ReadRoute route) {
   }
 }
 
-ReadRoute Session::judge_read(const ReadPolicy& policy) {
+ReadRoute Session::judge_read(const CommandSpec& spec, const ReadPolicy& policy) {
   Counters& counters = *context_.counters;
   // The reads that wait together are of one group.
   const auto of_another = [this](const ReadBatch& batch) {
@@ -100,7 +100,7 @@ ReadRoute Session::judge_read(const ReadPolicy& policy) {
     note.bound_missed = true;
   }
   if (policy.mode == raft::ReadMode::lease && context_.state.options.lease_reads) {
-    const ReadRoute route = judge_lease_read();
+    const ReadRoute route = judge_lease_read(spec.reads_records);
     if (policy.stale_bound && route == ReadRoute::now) view.fresh_since().raise(began);
     if (route == ReadRoute::wait) waiting_.began = std::max(waiting_.began, began);
     return route;
@@ -114,10 +114,10 @@ ReadRoute Session::judge_read(const ReadPolicy& policy) {
   return ReadRoute::ask;
 }
 
-ReadRoute Session::judge_lease_read() {
+ReadRoute Session::judge_lease_read(bool in_order) {
   Counters& counters = *context_.counters;
   ReadNote& note = last_read_;
-  const auto index = note.look.readable_index();
+  const auto index = in_order ? note.look.index_in_order() : note.look.readable_index();
   if (!index) {
     counters.lease_fallbacks.add();
     const bool never = note.look.state.end == raft::HolderInstant::earliest();
@@ -131,6 +131,7 @@ ReadRoute Session::judge_lease_read() {
   }
   counters.lease_waits.add();
   note.fallback = ReadFallback::apply_lags;
+  note.index = *index;
   return ReadRoute::wait;
 }
 

@@ -256,7 +256,7 @@ void Session::go_on(std::uint64_t number, bool open) {
   } else {
     // This node may know the other group's state of long ago, without the slot.
     waited.policy.stale_bound.reset();
-    enter(number, judge_read(waited.policy));
+    enter(number, judge_read(*waited.spec, waited.policy));
     submit_reads();
   }
   on_progress_();

@@ -22,8 +22,9 @@ void MonotonicOracle::after_handle(const SimNode& node) {
     world_.fail("monotonic", name(node) + ": its commit index moved back");
   }
   const raft::LeaseState state = node.view().load();
-  if (state.term < known.lease.term || state.commit < known.lease.commit) {
-    world_.fail("monotonic", name(node) + ": the published term or commit index moved back");
+  if (state.term < known.lease.term || state.commit < known.lease.commit ||
+      state.sent_commit < known.lease.sent_commit) {
+    world_.fail("monotonic", name(node) + ": the published term, or an index, moved back");
   }
   // More careful settings shorten a lease, and so does the end of a joint state (lease/README.md,
   // rules 33 and 35); nothing else does.

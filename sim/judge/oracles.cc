@@ -73,7 +73,7 @@ void Oracles::on_event(const SimNode& node, const raft::Event& event) {
 void Oracles::on_send(const SimNode& node, raft::NodeId to, const wire::PeerMessage& message) {
   const auto* raft_message = std::get_if<raft::Message>(&message.payload);
   if (raft_message == nullptr) return;
-  view_order_.on_send(node, *raft_message);
+  view_order_.on_send(node, to, *raft_message);
   witnesses_.on_send(node, to, *raft_message);
   elections_.on_send(node, to, *raft_message);
   storage_.on_send(node, to, *raft_message);

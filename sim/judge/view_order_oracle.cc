@@ -9,16 +9,18 @@ namespace leasehold::sim {
 
 // A reader may run at the very instant at which a message leaves: it must already see what the
 // receivers of the message may act upon.
-void ViewOrderOracle::on_send(const SimNode& node, const raft::Message& message) {
+void ViewOrderOracle::on_send(const SimNode& node, raft::NodeId to, const raft::Message& message) {
   const raft::LeaseState state = node.view().load();
   if (node.clock().holder_now() >= state.end) return;
   std::string what;
   raft::Term term = state.term;
   if (const auto* append = std::get_if<raft::AppendRequest>(&message)) {
     term = append->term;
-    if (append->commit > state.commit) {
+    // What a witness knows, nobody sees: it has no state.
+    const bool shows_it = !world_.plan.nodes[to.value() - 1].witness;
+    if (append->commit > state.sent_commit && shows_it) {
       what = fmt::format("tells of commit {} while readers see {}", append->commit.value(),
-                         state.commit.value());
+                         state.sent_commit.value());
     }
   } else if (const auto* chunk = std::get_if<raft::SnapshotChunk>(&message)) {
     term = chunk->term;

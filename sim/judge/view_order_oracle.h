@@ -17,7 +17,7 @@ class ViewOrderOracle {
  public:
   explicit ViewOrderOracle(World& world) : world_(world) {}
 
-  void on_send(const SimNode& node, const raft::Message& message);
+  void on_send(const SimNode& node, raft::NodeId to, const raft::Message& message);
   void on_apply_asked(const SimNode& node, const std::vector<raft::Entry>& entries);
 
  private:

@@ -111,6 +111,11 @@ void Clients::arrive(Ticket ticket) {
     return;
   }
   attempt.committed = ledger_.last();
+  attempt.applied = attempt.node->view().applied();
+  for (const SimNode* node : nodes_) {
+    if (!node->up() || node->witness()) continue;
+    attempt.shown = std::max(attempt.shown, node->view().applied());
+  }
   if (random_.chance(world_.plan.workload.quorum_percent, 100)) {
     read_by_driver(ticket, raft::ReadMode::quorum);
     return;
@@ -198,8 +203,11 @@ void Clients::check_clock(Ticket ticket, raft::LeaseState state) {
     return;
   }
   attempt.counter = &counts_.reads_off_thread;
-  check_index(attempt, state.commit);
-  wait_and_read(ticket, state.commit);
+  // The machine shows its registers in the order of the log.
+  attempt.in_order = ticket % 2 == 0;
+  const raft::Index index = attempt.in_order ? state.sent_commit : state.commit;
+  check_index(attempt, index);
+  wait_and_read(ticket, index);
 }
 
 void Clients::wait_and_read(Ticket ticket, raft::Index index) {
@@ -228,8 +236,18 @@ void Clients::on_read(Ticket ticket, const replica::ReadResult& result, std::uin
   step(ticket, [this, ticket, index = *result.index] { read_machine(ticket, index); });
 }
 
-// Of any key: what was committed before a read arrived, its index shows.
+// Of any key: what was committed before a read arrived, its index shows. In order: what any node
+// showed by then, its index shows, or this node did.
 void Clients::check_index(const Attempt& attempt, raft::Index index) {
+  if (attempt.in_order) {
+    if (std::max(index, attempt.applied) >= attempt.shown) return;
+    world_.fail("read_in_order",
+                fmt::format("node {} lets a read through at index {}, and another node showed {} "
+                            "when it arrived: {}",
+                            attempt.node->id().value(), index.value(), attempt.shown.value(),
+                            describe(attempt.operation)));
+    return;
+  }
   if (index >= attempt.committed) return;
   world_.fail("read_index",
               fmt::format("node {} lets a read through at index {}, and {} was committed when it "

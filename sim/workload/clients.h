@@ -24,6 +24,8 @@ using check::OperationKind;
 /// The history that they note goes to the checker. Judges at once, by the name that a violation
 /// carries:
 ///   read_index              the index for a read is below what was committed when it arrived
+///   read_in_order           the index for a read in the order of the log is below what any node
+///                           showed when it arrived
 class Clients {
  public:
   Clients(World& world, std::vector<SimNode*> nodes, const Ledger& ledger);
@@ -53,7 +55,10 @@ class Clients {
     std::uint64_t life = 0;
     Outcome outcome = Outcome::pending;
     int answers = 0;
+    bool in_order = false;             ///< a read that waits for LeaseState::sent_commit
     raft::Index committed;             ///< when a read arrived
+    raft::Index applied;               ///< then, at its node
+    raft::Index shown;                 ///< then, at the node that had applied most
     std::uint64_t* counter = nullptr;  ///< the count that rises when it is done
     /// Called when it ends, in any way.
     std::function<void(bool done)> then;

@@ -74,6 +74,7 @@ FOUND = [
     ("holder_clock_of_promises", "--time 3 --suspends 1 --no-drift", 5),
     ("chunk_reply_of_another_term", f"{LATE_CHUNK} --time 3 --no-drift", 5),
     ("one_half_is_enough", "--sole --meetings --time 3 --changes 1 --no-drift", 6),
+    ("what_was_sent_is_not_noted", "--time 2 --proposals 1 --slow-apply --no-drift", 9),
     ("refusal_counts", "--one-away --unbound --time 3 --no-drift", 6),
     ("chunk_answer_before_promise", "--one-away --slow-disk --cuts 1 --time 3 --no-drift", 7),
     ("lease_in_microseconds", "--first-election --uneven --codec --time 3 --no-drift", 9),

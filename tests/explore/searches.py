@@ -35,6 +35,8 @@ SEARCHES = [
     ("--time 2 --reads 1 --duplicates 1 --no-drift", 300_000),
     ("--time 1 --transfers 1 --no-drift", 300_000),
     ("--time 2 --restarts 1 --slow-disk --no-drift", 300_000),
+    ("--time 2 --proposals 2 --slow-apply --no-drift", 300_000),
+    ("--rules --time 2 --one-away --proposals 1 --cuts 1 --slow-apply --slow-disk --no-drift", 300_000),
     ("--time 2 --changes 1 --no-drift", 300_000),
     ("--voters 1 --time 1 --changes 1 --no-drift", 300_000),
     ("--voters 2 --time 1 --changes 1 --no-drift", 300_000),

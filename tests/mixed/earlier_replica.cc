@@ -110,9 +110,9 @@ class EarlierReplica : public sim::RunningReplica,
 
   void show_lease() {
     const old::raft::LeaseState state = view_.load();
-    const raft::LeaseState shown{number<raft::Term>(state.term),
-                                 instant<raft::HolderInstant>(state.end),
-                                 number<raft::Index>(state.commit)};
+    const raft::LeaseState shown{
+        number<raft::Term>(state.term), instant<raft::HolderInstant>(state.end),
+        number<raft::Index>(state.commit), number<raft::Index>(state.commit), raft::kNoClass};
     if (shown == ports_.view.load()) return;
     ports_.view.publish(shown);
   }

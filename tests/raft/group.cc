@@ -207,6 +207,8 @@ void Group::drain(int id) {
     for (HeldMessage& m : ready.held) replica.held.push_back(std::move(m));
     if (ready.install) install(replica, *ready.install);
     if (ready.apply_to.value() != 0) apply(replica, ready.apply_to);
+    const bool moved = ready.install || ready.apply_to.value() != 0;
+    if (moved && replica.says_applied) replica.core->applied(now_, replica.applied);
     replica.reads.insert(replica.reads.end(), ready.reads.begin(), ready.reads.end());
     replica.events.insert(replica.events.end(), ready.events.begin(), ready.events.end());
     if (!ready.persist.empty()) {

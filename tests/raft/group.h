@@ -59,6 +59,8 @@ struct Replica {
   std::deque<HeldMessage> held;
   /// When false, batches wait for Group::sync().
   bool auto_sync = true;
+  /// When false, the core does not hear of what is applied.
+  bool says_applied = true;
   std::vector<ReadAnswer> reads;
   std::vector<Event> events;
   LeaseState view;

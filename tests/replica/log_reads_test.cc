@@ -118,7 +118,35 @@ TEST_F(LogReadsTest, NothingIsGivenThatIsNotDurableHere) {
   }
   EXPECT_EQ(leads.driver().core().commit_index(), leads.driver().core().log().last_index());
   EXPECT_TRUE(answers.empty());
+  EXPECT_EQ(leads.applies_waiting(), 0U);
   leads.finish_writes(cluster.now(), leads.writes_waiting());
+  ASSERT_EQ(leads.applies_waiting(), 1U);
+  leads.finish_apply(cluster.now());
+  EXPECT_EQ(answers.size(), 1U);
+}
+
+// A reader under the lease may not miss what a reader of the log has seen.
+TEST_F(LogReadsTest, NothingIsGivenThatTheStateMachineDoesNotShow) {
+  Rig& leads = leader();
+  cluster.advance(seconds(1));
+  Answers answers;
+  ask(leads, from(leads.driver().core().log().last_index().value() + 1), answers);
+  leads.handle(cluster.now(), Propose{Bytes("1."), cluster.in(seconds(30)), [](const auto&) {}});
+  leads.finish_writes(cluster.now(), leads.writes_waiting());
+  for (int round = 0; round < 4; ++round) {
+    for (Rig::Sent& sent : leads.take_sent()) {
+      Rig& to = cluster.node(sent.to.value());
+      to.handle(cluster.now(), PeerMessageReceived{leads.peer(), sent.message});
+      if (to.writes_waiting() > 0) to.finish_writes(cluster.now(), to.writes_waiting());
+      for (Rig::Sent& answer : to.take_sent()) {
+        leads.handle(cluster.now(), PeerMessageReceived{to.peer(), answer.message});
+      }
+    }
+  }
+  EXPECT_EQ(leads.driver().core().commit_index(), leads.driver().core().durable_index());
+  ASSERT_EQ(leads.applies_waiting(), 1U);
+  EXPECT_TRUE(answers.empty());
+  leads.finish_apply(cluster.now());
   EXPECT_EQ(answers.size(), 1U);
 }
 

@@ -120,8 +120,14 @@ class FakeNode final : public node::Node {
     lease_ = clock_.holder_now() + d;
     publish();
   }
-  /// Commits without applying: reads under the lease have to wait.
+  /// Commits without applying, and other nodes hear of it: reads under the lease have to wait.
   void commit_ahead(std::uint64_t entries) {
+    commit_untold(entries);
+    sent_commit_ = commit_;
+    publish();
+  }
+  /// Reads in the order of the log need not wait.
+  void commit_untold(std::uint64_t entries) {
     commit_ = commit_ + entries;
     publish();
   }
@@ -258,8 +264,9 @@ class FakeNode final : public node::Node {
     return !calls.empty();
   }
   void publish() {
-    view_.publish({raft::Term(1), lease_, commit_});
-    old_view_.publish({raft::Term(1), lease_, commit_});
+    const raft::LeaseState state{raft::Term(1), lease_, commit_, sent_commit_, raft::kNoClass};
+    view_.publish(state);
+    old_view_.publish(state);
   }
 
   std::mutex mutex_;
@@ -273,6 +280,7 @@ class FakeNode final : public node::Node {
   bool old_ = false;
   lease::HolderInstant lease_ = lease::HolderInstant::earliest();
   raft::Index commit_;
+  raft::Index sent_commit_;  ///< at most commit_
   std::vector<replica::TraceContext> traces_;
   std::deque<Proposal> proposals_;
   std::deque<ReadCall> reads_;

@@ -58,6 +58,23 @@ TEST_F(SessionTest, ALeaseReadWaitsForApplyAndDoesNotFallBack) {
   EXPECT_EQ(count(&Counters::lease_fallbacks), 0U);
 }
 
+// lease/README.md, rule 52.
+TEST_F(SessionTest, AReadOfRecordsDoesNotWaitForWhatNoOtherNodeKnows) {
+  write({"SET", "k", "v"});
+  node_.grant_lease(milliseconds(500));
+  node_.commit_untold(1);
+  EXPECT_EQ(feed("GET k\r\nMGET k\r\nEXISTS k\r\nSTRLEN k\r\n"),
+            "$1\r\nv\r\n*1\r\n$1\r\nv\r\n:1\r\n:1\r\n");
+  EXPECT_EQ(count(&Counters::lease_waits), 0U);
+  // What is counted, or kept beside the records, may be shown before them or after.
+  for (const std::string other : {"DBSIZE", "TTL k", "LEASE.LIST", "KEYS *"}) {
+    EXPECT_EQ(feed(other + "\r\n"), "") << other;
+    ASSERT_EQ(node_.waits(), 1U) << other;
+    node_.end_wait(node_.granted(raft::ReadBasis::lease));
+    EXPECT_NE(pump(), "") << other;
+  }
+}
+
 TEST_F(SessionTest, OneReadIndexServesThePipelineThatHasArrived) {
   write({"SET", "k", "v"});
   EXPECT_EQ(feed("GET k\r\nGET k\r\nEXISTS k\r\n"), "");
