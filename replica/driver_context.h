@@ -101,7 +101,7 @@ class Completions {
 struct DriverContext {
   DriverContext(const DriverOptions& driver_options, raft::InitialState initial,
                 const Driver::Ports& driver_ports, lease::Now now)
-      : limits(driver_options),
+      : limits(driver_options),  // NOLINT(cppcoreguidelines-slicing): they are its base
         core(driver_options.core, std::move(initial), now),
         ports(driver_ports) {}
 
