@@ -126,13 +126,15 @@ void Core::Impl::settle_membership() {
   if (index == leader->settled_membership || index > commit_ || commit_ < leader->first_index) {
     return;
   }
-  // A removed node gets one message with the commit of its removal, and no more.
+  // A removed node gets one message with the commit of its removal, whatever this node shows, and
+  // no more. Test: SentCommit.AMemberThatIsRemovedHearsOfItAtOnce.
   auto& peers = leader->progress;
   for (auto peer = peers.begin(); peer != peers.end();) {
     if (log_.membership().find(peer->first) != nullptr) {
       ++peer;
       continue;
     }
+    leader->listens(peer->first, now_.promise);
     send_now(peer->first, empty_append(peer->first, peer->second));
     if (peer->second.bind_asked) leader->bind_asked.push_back(peer->first);
     peer = peers.erase(peer);

@@ -1,5 +1,6 @@
 // What a leader sends others of its commits, and what a reader under its lease may rely on
 // (lease/README.md, rule 52).
+#include "change_support.h"
 #include "group.h"
 
 #include <gtest/gtest.h>
@@ -82,6 +83,18 @@ TEST_F(SentCommit, APeerThatReadsHearsBeforeItIsShownHere) {
   write_twice();
   EXPECT_EQ(known(follower_), Index(3));
   EXPECT_EQ(sent(), Index(3));
+}
+
+// It gets no other message: without this one it would go on as a member.
+TEST_F(SentCommit, AMemberThatIsRemovedHearsOfItAtOnce) {
+  const int stays = follower_ % 3 + 1;
+  ASSERT_EQ(obstacle(group_.change(leader_, voters({static_cast<std::uint64_t>(leader_),
+                                                    static_cast<std::uint64_t>(stays)}))),
+            std::nullopt);
+  group_.settle();
+  EXPECT_FALSE(group_.core(leader_).membership().joint());
+  EXPECT_EQ(known(follower_), group_.core(leader_).commit_index());
+  EXPECT_EQ(sent(), group_.core(leader_).commit_index());
 }
 
 // What an earlier leader has sent, each follower may show.
