@@ -22,9 +22,9 @@ enum class ByteOrder : std::uint8_t { little, big };
 /// instruction: a loop over the bytes stays a loop of ten instructions a byte.
 template <ByteOrder order, class UInt>
 constexpr UInt in_byte_order(UInt value) {
-  constexpr ByteOrder native =  // NOLINT(readability-identifier-naming)
+  constexpr ByteOrder kNative =
       std::endian::native == std::endian::little ? ByteOrder::little : ByteOrder::big;
-  if constexpr (order == native || sizeof(UInt) == 1) return value;
+  if constexpr (order == kNative || sizeof(UInt) == 1) return value;
   if constexpr (sizeof(UInt) == 2) return __builtin_bswap16(value);
   if constexpr (sizeof(UInt) == 4) return __builtin_bswap32(value);
   if constexpr (sizeof(UInt) == 8) return __builtin_bswap64(value);

@@ -43,11 +43,10 @@ struct CoreOptions {
   /// Unacknowledged payload bytes per peer.
   std::size_t inflight_bytes_max = 8U << 20U;
   /// How long a leader may delay the news of a commit to a peer, so that the next append carries
-  /// it: that saves a message and its answer for each write. The append then names only
-  /// what this node has applied() itself, or what was committed two rounds ago, so that a reader
-  /// under the lease seldom has to wait for the state machine (LeaseState::sent_commit). No delay
-  /// for peers that listens() named, nor for the first commit of a term. Zero: send everything at
-  /// once.
+  /// it: that saves a message and its answer for each write. The news is then of what this node has
+  /// applied() itself, or had committed two rounds ago, so that a reader under the lease seldom has
+  /// to wait for the state machine (LeaseState::sent_commit). No delay for peers that listens()
+  /// named, nor for the first commit of a term. Zero: everything is sent at once.
   Duration commit_news_delay{0};
   /// The promises between the processes, which the groups of this one share; it outlives the core.
   /// Null: this group has none but its own.
