@@ -381,7 +381,8 @@ TEST(SimLeases, MayBeAppliedForLong) {
   EXPECT_FALSE(run_kept_plan("leases_6907.plan", options).violation);
 }
 
-// In this storm no node leads for long enough; the requests made in vain still cover the seed.
+// Each second turn is late, and no node leads for long enough; the requests made in vain still
+// cover the seed.
 TEST(SimLeases, MayBeAskedForInVain) {
   SimOptions options;
   options.lease_work = true;
