@@ -18,8 +18,8 @@ namespace leasehold {
 
 enum class ByteOrder : std::uint8_t { little, big };
 
-/// The number whose bytes in memory are those of `value` in `order`, and the other way round. One
-/// instruction: a loop over the bytes stays a loop of ten instructions a byte.
+/// The number whose bytes in memory are those of `value` in `order`, and the other way round. It is
+/// one instruction; the compiler does not make that of a loop over the bytes.
 template <ByteOrder order, class UInt>
 constexpr UInt in_byte_order(UInt value) {
   constexpr ByteOrder kNative =

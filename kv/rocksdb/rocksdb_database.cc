@@ -56,8 +56,8 @@ rocksdb::Options database_options(rocksdb::Env* env) {
   options.allow_concurrent_memtable_write = false;  // there is one writer
   options.enable_write_thread_adaptive_yield = false;
   options.memtable_insert_with_hint_prefix_extractor = std::make_shared<SingleRecords>();
-  // Of each key that is written it is asked whether it is there, and a memtable says no by its
-  // filter instead of a search: 60 KiB for its 13,000 or so records.
+  // Each write first looks for its key. Where a memtable does not have it, its filter says so
+  // without a search: 60 KiB for its 13,000 or so records.
   options.memtable_whole_key_filtering = true;
   options.memtable_prefix_bloom_size_ratio = 0.015;
   options.max_open_files = 256;

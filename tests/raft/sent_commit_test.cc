@@ -97,7 +97,8 @@ TEST_F(SentCommit, AMemberThatIsRemovedHearsOfItAtOnce) {
   EXPECT_EQ(sent(), group_.core(leader_).commit_index());
 }
 
-// What an earlier leader has sent, each follower may show.
+// What an earlier leader has sent, each follower may show. The new leader sends its first commit at
+// once, which covers that; SentToNobody has the case in which it sends nothing.
 TEST_F(SentCommit, BeginsWithTheFirstEntryOfTheTerm) {
   group_.core(leader_).listens(group_.now(), NodeId(static_cast<std::uint64_t>(follower_)));
   write_twice();
@@ -106,7 +107,6 @@ TEST_F(SentCommit, BeginsWithTheFirstEntryOfTheTerm) {
   ASSERT_FALSE(group_.core(leader_)
                    .transfer(group_.now(), NodeId(static_cast<std::uint64_t>(next)))
                    .has_value());
-  // It learns of its first commit, and before a peer does, it is a leader as any.
   group_.drain(leader_);
   group_.settle();
   ASSERT_EQ(group_.core(next).role(), Role::leader);
