@@ -239,11 +239,17 @@ def a_bounded_file(options):
                 count += 1
                 check(count < 200, "no second file")
                 client.pipeline([("PING",)] * 100)
+
+        # The file goes away for a moment whenever the next one begins: look when no span is left to be written.
+        def all_written():
+            figures = metrics_of(admin)
+            ended = [figures[name] for name in figures if name.startswith("leasehold_spans_")]
+            return figures if sum(ended) >= 100 * count else None
+        figures = wait_for("all spans to be written", 20, all_written)
         for name in (path, path + ".1"):
             check(os.path.getsize(name) <= 1 << 20, f"{name} has {os.path.getsize(name)} bytes")
             check(os.stat(name).st_mode & 0o777 == 0o600, f"{name} is open to others")
             check(len(spans_of(name)) > 0 or name == path, f"{name} is empty")
-        figures = metrics_of(admin)
         check(figures["leasehold_spans_written_total"] > 100, str(figures))
         # The folder goes: the node serves, counts what it loses, and says so once.
         here = os.path.join(cluster.folder, "gone")
