@@ -7,6 +7,20 @@
 #include <algorithm>
 
 namespace leasehold::raft {
+namespace {
+
+// What was handed out a `patience` ago is not committed. While the own disk has not stored it, the
+// others could have committed it alone.
+bool others_stall(const Ring<UnansweredBatch>& unanswered, Index commit, PromiseInstant now,
+                  Duration patience) {
+  for (const UnansweredBatch& batch : unanswered) {
+    if (now - batch.handed_out < patience) return false;
+    if (batch.last > commit) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 Core::Impl::Impl(const CoreOptions& options, InitialState initial, Now now)
     : options_(options),
@@ -128,9 +142,12 @@ void Core::Impl::observe_time() {
   }
   if (now_.holder >= leader->quorum_deadline()) {
     become_follower(RoleChangeReason::quorum_lost);
-  } else if (const auto why = stalled()) {
-    become_follower(*why);
+    return;
   }
+  if (others_stall(unanswered_, commit_, now_.promise, timing().election_timeout / 2)) {
+    leader->others_stalled = now_.promise;
+  }
+  if (const auto why = stalled()) become_follower(*why);
 }
 
 void Core::Impl::tick(Now now) {
@@ -168,7 +185,9 @@ PromiseInstant Core::Impl::next_deadline() const {
       if (keeps_news(progress)) due = std::min(due, progress.news_due);
     }
     if (!unanswered_.empty() && commit_ > durable_) {
-      due = std::min(due, unanswered_.front().handed_out + timing().election_timeout);
+      const Duration patience = timing().election_timeout;
+      due = std::min(due, std::max(unanswered_.front().handed_out + patience,
+                                   leader->others_stalled + patience / 2));
     }
     return due;
   }
@@ -321,11 +340,16 @@ ReadyId Core::Impl::entries_ready(Index index) const {
 
 // Why this node would be no leader for its group; none: it can act.
 std::optional<RoleChangeReason> Core::Impl::stalled() const {
-  const bool disk = !unanswered_.empty() &&
-                    now_.promise - unanswered_.front().handed_out >= timing().election_timeout;
-  // While all disks stand still no leader could write, and the lease of this one serves reads.
+  const Duration patience = timing().election_timeout;
+  const bool disk =
+      !unanswered_.empty() && now_.promise - unanswered_.front().handed_out >= patience;
+  // While all disks stand still no leader could write, and the lease of this one serves reads. Once
+  // the others move again, this disk has half of the time to do so as well.
   // Test: Election.ALeaderWhoseDiskStallsLeadsOnWhileTheOthersStoreNothing.
-  const bool others_write = as_leader() == nullptr || commit_ > durable_;
+  const Leader* leader = as_leader();
+  const bool others_write =
+      leader == nullptr ||
+      (commit_ > durable_ && now_.promise >= leader->others_stalled + patience / 2);
   if (disk && others_write) return RoleChangeReason::disk_stalled;
   if (options_.shared != nullptr && !options_.shared->healthy()) {
     return RoleChangeReason::process_stalled;

@@ -321,6 +321,7 @@ class CoreReader {
       if (const auto* start = leader.rounds.find(Round(i))) add_round(*start);
     }
     add_future(leader.next_round, now_.promise, f_);
+    add_future(leader.others_stalled + core_.timing().election_timeout / 2, now_.promise, f_);
     add_future(leader.lease.end(), now_.holder, f_);
     f_.add(leader.base ? 1 : 0);
     if (leader.base) past(*leader.base, now_.holder);

@@ -181,13 +181,43 @@ TEST(Election, ALeaderWhoseDiskStallsLeadsOnWhileTheOthersStoreNothing) {
   EXPECT_GT(group.core(leader).next_deadline(), group.now().promise) << "it does not spin";
   // The others write again, and commit what this node has not stored.
   for (int id = 1; id <= 3; ++id) {
+    if (id != leader) group.replica(id).auto_sync = true;
     if (id != leader) group.sync(id);
   }
   group.settle();
-  group.run(ms(1));
+  group.run(ms(140));
+  EXPECT_EQ(group.core(leader).role(), Role::leader);
+  group.run(ms(20));
   EXPECT_EQ(group.core(leader).role(), Role::follower);
   EXPECT_EQ(events_of<RoleChanged>(group.replica(leader)).back().reason,
             RoleChangeReason::disk_stalled);
+}
+
+TEST(Election, ALeaderWhoseDiskMovesAfterTheOthersLeadsOn) {
+  Group group(3);
+  const int leader = group.elect();
+  group.run(ms(300));
+  // What the others stored before all disks stalled does not show that they store.
+  group.replica(leader).auto_sync = false;
+  group.propose(leader, "stored by the others");
+  group.settle();
+  EXPECT_GT(group.core(leader).commit_index(), group.core(leader).durable_index());
+  for (int id = 1; id <= 3; ++id) group.replica(id).auto_sync = false;
+  group.propose(leader, "stuck");
+  group.run(ms(3000));
+  EXPECT_EQ(group.core(leader).role(), Role::leader);
+  EXPECT_GT(group.core(leader).next_deadline(), group.now().promise) << "it does not spin";
+  for (int id = 1; id <= 3; ++id) {
+    group.replica(id).auto_sync = true;
+    if (id != leader) group.sync(id);
+  }
+  group.settle();
+  group.run(ms(100));
+  group.sync(leader);
+  group.run(ms(1000));
+  EXPECT_EQ(group.core(leader).role(), Role::leader);
+  EXPECT_EQ(events_of<RoleChanged>(group.replica(leader)).back().reason,
+            RoleChangeReason::election_won);
 }
 
 TEST(Election, ALeaderWhoseDiskStallsGivesUpAndDoesNotCampaign) {
