@@ -188,6 +188,12 @@ Result<void> run_all_keys(const Options& options, Operation operation) {
   return {};
 }
 
+nlohmann::json listed(const std::vector<Wait>& waits) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Wait& one : waits) list.push_back({one.due, one.late, one.wait, one.write});
+  return list;
+}
+
 Result<void> run_open(const OpenLoopOptions& options) {
   auto result = open_loop(options);
   if (!result) return result.error();
@@ -205,6 +211,8 @@ Result<void> run_open(const OpenLoopOptions& options) {
   const bool renews = options.workload.operation == Operation::renew;
   line[renews ? "renewals" : "reads"] = nlohmann::json::parse(loop.reads.to_json());
   if (renews) line["ids"] = options.workload.ids;
+  if (options.write_rate > 0) line["write_rate"] = options.write_rate;
+  if (options.list_waits) line["waits"] = listed(loop.waits);
   if (loop.failures > 0) line["first_failure"] = loop.first_failure;
   std::cout << line.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) << std::endl;
   return {};
@@ -212,7 +220,10 @@ Result<void> run_open(const OpenLoopOptions& options) {
 
 /// Of every open loop.
 void add_schedule(CLI::App& command, OpenLoopOptions& options) {
-  command.add_option("--address", options.address, "HOST:PORT")->required();
+  command
+      .add_option("--address", options.address,
+                  "HOST:PORT, or several, by commas: the connections go round them")
+      ->required();
   command.add_option("--rate", options.rate, "requests a second")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
@@ -230,6 +241,11 @@ void add_schedule(CLI::App& command, OpenLoopOptions& options) {
                   "requests under way; one that is due past it is not sent and is an overflow")
       ->capture_default_str();
   command.add_option("--setup", options.setup, "a command for each connection");
+  command
+      .add_option("--spin-us", options.spin_us,
+                  "so long before a request is due the client polls and does not sleep; at high "
+                  "rates it is less, so that the client may sleep for half of the time")
+      ->capture_default_str();
 }
 
 CLI::App* add_open(CLI::App& app, OpenLoopOptions& options) {
@@ -243,6 +259,13 @@ CLI::App* add_open(CLI::App& app, OpenLoopOptions& options) {
   open->add_option("--writes", options.writes_percent, "percentage of SETs")
       ->capture_default_str()
       ->check(CLI::Range(0, 100));
+  open->add_option("--write-rate", options.write_rate,
+                   "SETs a second besides, on a schedule and on as many connections of their own")
+      ->capture_default_str();
+  open->add_option("--write-address", options.write_address, "of those, if it is another one");
+  open->add_flag("--list-waits", options.list_waits,
+                 "`waits`: [due, late, wait, is a SET] of each request in nanoseconds; due is on "
+                 "CLOCK_MONOTONIC");
   open->add_option("--seed", options.seed, "seed of the keys")->capture_default_str();
   return open;
 }

@@ -13,6 +13,8 @@
 #include <array>
 #include <cerrno>
 #include <deque>
+#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,7 @@ constexpr std::uint64_t kSilenceMax = 10 * kSecond;
 /// A request under way.
 struct Pending {
   std::uint64_t due = 0;
+  std::uint64_t late = 0;
   bool write = false;
   bool counts = false;  ///< due after the warm-up
 };
@@ -36,6 +39,22 @@ struct Connection {
   std::deque<Pending> pending;
 };
 
+/// Requests that are due at even intervals and go round some of the connections.
+struct Schedule {
+  std::uint64_t interval = 0;
+  std::uint64_t due = 0;  ///< the next one
+  std::size_t first = 0;  ///< connection
+  std::uint64_t sent = 0;
+  bool writes = false;  ///< all of them
+};
+
+std::vector<std::string> addresses_of(const std::string& text) {
+  std::vector<std::string> found;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) found.push_back(word);
+  return found;
+}
+
 class OpenLoop {
  public:
   explicit OpenLoop(const OpenLoopOptions& options)
@@ -45,8 +64,41 @@ class OpenLoop {
         set_reply_(reply_of(workload(true), 0)) {}
 
   Result<void> connect() {
+    auto done = connect_to(options_.address);
+    if (!done || options_.write_rate == 0) return done;
+    return connect_to(options_.write_address.empty() ? options_.address : options_.write_address);
+  }
+
+  Result<OpenLoopResult> run() {
+    // Sleeps end when they should and not 50 us later.
+    prctl(PR_SET_TIMERSLACK, 1);
+    const std::uint64_t began = monotonic_ns();
+    counted_from_ = began + options_.warmup_ms * 1'000'000;
+    last_due_ = counted_from_ + options_.duration_ms * 1'000'000;
+    begin_schedules(began);
+    last_reply_ = began;
+    while (next_due() < last_due_ || in_flight_ > 0) {
+      const std::uint64_t now = monotonic_ns();
+      for (Schedule& schedule : schedules_) enqueue_due(schedule, now);
+      auto flushed = flush_all();
+      if (!flushed) return flushed.error();
+      const std::uint64_t due = next_due();
+      auto read = wait_and_read(due < last_due_ ? due : now + kSecond);
+      if (!read) return read.error();
+      if (in_flight_ > 0 && monotonic_ns() > last_reply_ + kSilenceMax) {
+        return Error{ErrorCode::timed_out, "no reply for ten seconds"};
+      }
+    }
+    result_.elapsed_ns = monotonic_ns() - counted_from_;
+    return std::move(result_);
+  }
+
+ private:
+  Result<void> connect_to(const std::string& text) {
+    const std::vector<std::string> addresses = addresses_of(text);
+    if (addresses.empty()) return Error{ErrorCode::invalid_argument, "there is no address"};
     for (std::uint64_t i = 0; i < options_.connections; ++i) {
-      auto socket = connect_tcp(options_.address);
+      auto socket = connect_tcp(addresses[i % addresses.size()]);
       if (!socket) return socket.error();
       if (!options_.setup.empty()) {
         auto done = simple_command(socket.value(), options_.setup);
@@ -59,35 +111,37 @@ class OpenLoop {
     return {};
   }
 
-  Result<OpenLoopResult> run() {
-    // Sleeps end when they should and not 50 us later.
-    prctl(PR_SET_TIMERSLACK, 1);
+  void begin_schedules(std::uint64_t began) {
     const std::uint64_t interval =
         std::max<std::uint64_t>(1, kSecond * options_.burst / options_.rate);
-    const std::uint64_t began = monotonic_ns();
-    counted_from_ = began + options_.warmup_ms * 1'000'000;
-    const std::uint64_t last_due = counted_from_ + options_.duration_ms * 1'000'000;
-    std::uint64_t due = began + interval;
-    last_reply_ = began;
-    while (due < last_due || in_flight_ > 0) {
-      const std::uint64_t now = monotonic_ns();
-      for (; due < last_due && due <= now; due += interval) {
-        Connection& connection = connections_[next_++ % connections_.size()];
-        for (std::uint64_t i = 0; i < options_.burst; ++i) enqueue(connection, due);
-      }
-      auto flushed = flush_all();
-      if (!flushed) return flushed.error();
-      auto read = wait_and_read(due < last_due ? due : now + kSecond);
-      if (!read) return read.error();
-      if (in_flight_ > 0 && monotonic_ns() > last_reply_ + kSilenceMax) {
-        return Error{ErrorCode::timed_out, "no reply for ten seconds"};
-      }
+    schedules_.push_back({interval, began + interval, 0, 0, false});
+    std::uint64_t instants = options_.rate / options_.burst + 1;
+    if (options_.write_rate > 0) {
+      const std::uint64_t apart = std::max<std::uint64_t>(1, kSecond / options_.write_rate);
+      // Between two of the others, so that neither makes the other late.
+      const std::uint64_t first = began + apart - std::min(apart, interval) / 2;
+      schedules_.push_back({apart, first, options_.connections, 0, true});
+      instants += options_.write_rate;
     }
-    result_.elapsed_ns = monotonic_ns() - counted_from_;
-    return std::move(result_);
+    spin_ = std::min(options_.spin_us * 1000, kSecond / 2 / instants);
   }
 
- private:
+  std::uint64_t next_due() const {
+    std::uint64_t due = schedules_.front().due;
+    for (const Schedule& schedule : schedules_) due = std::min(due, schedule.due);
+    return due;
+  }
+
+  void enqueue_due(Schedule& schedule, std::uint64_t now) {
+    for (; schedule.due < last_due_ && schedule.due <= now; schedule.due += schedule.interval) {
+      const std::size_t at = schedule.first + schedule.sent++ % options_.connections;
+      const std::uint64_t burst = schedule.writes ? 1 : options_.burst;
+      for (std::uint64_t i = 0; i < burst; ++i) {
+        enqueue(connections_[at], schedule.due, schedule.writes);
+      }
+    }
+  }
+
   Workload workload(bool write) const {
     Workload chosen = options_.workload;
     if (write) chosen.operation = Operation::set;
@@ -114,18 +168,19 @@ class OpenLoop {
     return lease;
   }
 
-  void enqueue(Connection& connection, std::uint64_t due) {
+  void enqueue(Connection& connection, std::uint64_t due, bool only_writes) {
     const bool counts = due >= counted_from_;
     if (in_flight_ >= options_.in_flight_max) {
       if (counts) ++result_.overflows;
       return;
     }
-    const bool write = random_.below(100) < options_.writes_percent;
+    const bool write = only_writes || random_.below(100) < options_.writes_percent;
     connection.output += request_of(workload(write), next_key());
     const bool is_set = write || options_.workload.operation == Operation::set;
-    connection.pending.push_back({due, is_set, counts});
+    const std::uint64_t late = monotonic_ns() - due;
+    connection.pending.push_back({due, late, is_set, counts});
     ++in_flight_;
-    if (counts) result_.late.record(monotonic_ns() - due);
+    if (counts) result_.late.record(late);
   }
 
   Result<void> flush_all() {
@@ -142,20 +197,20 @@ class OpenLoop {
   }
 
   Result<void> wait_and_read(std::uint64_t until) {
-    std::vector<pollfd> polled;
+    polled_.clear();
     for (const Connection& connection : connections_) {
       const int events = connection.output.empty() ? POLLIN : POLLIN | POLLOUT;
-      polled.push_back({connection.socket.get(), static_cast<short>(events), 0});
+      polled_.push_back({connection.socket.get(), static_cast<short>(events), 0});
     }
     const std::uint64_t now = monotonic_ns();
-    const std::uint64_t wait = until > now ? until - now : 0;
+    const std::uint64_t wait = until > now + spin_ ? until - spin_ - now : 0;
     const timespec timeout = {static_cast<time_t>(wait / kSecond),
                               static_cast<long>(wait % kSecond)};
-    if (ppoll(polled.data(), polled.size(), &timeout, nullptr) < 0 && errno != EINTR) {
+    if (ppoll(polled_.data(), polled_.size(), &timeout, nullptr) < 0 && errno != EINTR) {
       return system_error("poll");
     }
-    for (std::size_t i = 0; i < polled.size(); ++i) {
-      if ((polled[i].revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;
+    for (std::size_t i = 0; i < polled_.size(); ++i) {
+      if ((polled_[i].revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;
       auto read = read_replies(connections_[i]);
       if (!read) return read;
     }
@@ -186,7 +241,11 @@ class OpenLoop {
     --in_flight_;
     last_reply_ = monotonic_ns();
     if (!request.counts) return;
-    (request.write ? result_.writes : result_.reads).record(last_reply_ - request.due);
+    const std::uint64_t wait = last_reply_ - request.due;
+    (request.write ? result_.writes : result_.reads).record(wait);
+    if (options_.list_waits) {
+      result_.waits.push_back({request.due, request.late, wait, request.write});
+    }
     // A floor answers with a constant; only the kind of its reply can be checked.
     const std::string& expected = request.write ? set_reply_ : reply_;
     if (reply.size() != expected.size() || reply[0] != expected[0]) {
@@ -199,10 +258,13 @@ class OpenLoop {
   std::string reply_;      ///< to a read or a renewal
   std::string set_reply_;  ///< to a write
   std::vector<Connection> connections_;
-  std::uint64_t next_ = 0;  ///< connection
+  std::vector<Schedule> schedules_;  ///< that of `rate`, then that of `write_rate`
+  std::vector<pollfd> polled_;
+  std::uint64_t spin_ = 0;
   std::uint64_t next_lease_ = 0;
   std::uint64_t in_flight_ = 0;
   std::uint64_t counted_from_ = 0;
+  std::uint64_t last_due_ = 0;
   std::uint64_t last_reply_ = 0;
   OpenLoopResult result_;
 };

@@ -6,10 +6,13 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <cstdint>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace leasehold::bench {
 namespace {
@@ -92,6 +95,105 @@ TEST(OpenLoop, AStallOfTheServerIsSeenByAllThatWereDueMeanwhile) {
   // Requests are 0.5 ms apart: the first waited for a hundred more, the fiftieth for fifty.
   EXPECT_GE(reads.max(), 50'000'000U);
   EXPECT_GE(reads.quantile(0.75), 25'000'000U);
+}
+
+TEST(OpenLoop, WritesHaveAScheduleAndAServerOfTheirOwn) {
+  const Workload get;
+  Workload set;
+  set.operation = Operation::set;
+  const OneShotServer reader([&get](const Descriptor& socket) {
+    answer_from(socket, 1, request_bytes(get), reply_of(get, 0));
+  });
+  const OneShotServer writer([&set](const Descriptor& socket) {
+    answer_from(socket, 1, request_bytes(set), reply_of(set, 0));
+  });
+  OpenLoopOptions options = options_for(reader);
+  options.write_address = writer.address();
+  options.write_rate = 1000;
+  auto result = open_loop(options);
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(result.value().reads.count(), 199U);
+  // The first is due after 0.75 ms, between two reads.
+  EXPECT_EQ(result.value().writes.count(), 100U);
+  EXPECT_EQ(result.value().late.count(), 299U);
+  EXPECT_EQ(result.value().failures, 0U);
+}
+
+TEST(OpenLoop, ConnectionsGoRoundTheAddresses) {
+  const Workload workload;
+  std::array<std::size_t, 2> arrived{};
+  {
+    const auto server_of = [&](std::size_t which) {
+      return [&, which](const Descriptor& socket) {
+        std::array<char, 4096> chunk{};
+        for (std::size_t answered = 0;;) {
+          auto got = read_some(socket, chunk.data(), chunk.size());
+          if (!got) return;
+          arrived.at(which) += got.value();
+          for (; answered < arrived.at(which) / request_bytes(workload); ++answered) {
+            if (!write_all(socket, reply_of(workload, 0))) return;
+          }
+        }
+      };
+    };
+    const OneShotServer one(server_of(0));
+    const OneShotServer other(server_of(1));
+    OpenLoopOptions options = options_for(one);
+    options.address += "," + other.address();
+    options.connections = 2;
+    auto result = open_loop(options);
+    ASSERT_TRUE(result.ok()) << result.error().message;
+    EXPECT_EQ(result.value().reads.count(), 199U);
+  }
+  EXPECT_EQ(arrived.at(0), 100 * request_bytes(workload));
+  EXPECT_EQ(arrived.at(1), 99 * request_bytes(workload));
+}
+
+std::uint64_t thread_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+TEST(OpenLoop, TheClientIsAwakeBeforeARequestIsDueAndAsleepForHalfOfTheTime) {
+  const Workload workload;
+  const OneShotServer server([&workload](const Descriptor& socket) {
+    answer_from(socket, 1, request_bytes(workload), reply_of(workload, 0));
+  });
+  OpenLoopOptions options = options_for(server);
+  options.rate = 100;
+  options.duration_ms = 500;
+  options.spin_us = 1'000'000;
+  const std::uint64_t began = thread_ns();
+  auto result = open_loop(options);
+  const std::uint64_t used = thread_ns() - began;
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(result.value().reads.count(), 49U);
+  EXPECT_GT(used, 20'000'000U);
+  EXPECT_LT(used, 350'000'000U);
+}
+
+TEST(OpenLoop, EachWaitIsListed) {
+  const Workload workload;
+  const OneShotServer server([&workload](const Descriptor& socket) {
+    answer_from(socket, 101, request_bytes(workload), reply_of(workload, 0));
+  });
+  OpenLoopOptions options = options_for(server);
+  options.list_waits = true;
+  const std::uint64_t began = monotonic_ns();
+  auto result = open_loop(options);
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  const std::vector<Wait>& waits = result.value().waits;
+  ASSERT_EQ(waits.size(), 199U);
+  EXPECT_GE(waits[0].due, began);
+  // Answered with the 101st, which is due 50 ms later.
+  EXPECT_GE(waits[0].wait, 50'000'000U);
+  for (std::size_t i = 0; i < waits.size(); ++i) {
+    EXPECT_EQ(waits[i].due, waits[0].due + i * 500'000);
+    EXPECT_LE(waits[i].late, waits[i].wait);
+    EXPECT_FALSE(waits[i].write);
+  }
 }
 
 // Three leases, two in a renewal, four renewals at once: all leases have their turn.
