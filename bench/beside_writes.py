@@ -31,18 +31,16 @@ def top_rate(options, bench):
 
 
 def both(options, rate, read_port, write_port, setup):
-    """Reads and writes at the same time, each at half of the rate: (histogram of the reads, why it does not count)."""
-    reads = paced.start(options, read_port, rate // 2, BLOCK_S, setup=setup)
-    writes = paced.start(options, write_port, rate // 2, BLOCK_S, writes=True)
+    """Reads and writes at the same time, each at half of the rate: (histogram of the reads, the share of the requests
+    that count, why it does not count)."""
+    client = paced.start(options, read_port, rate // 2, BLOCK_S, write_rate=rate // 2, write_port=write_port,
+                         setup=setup, flags=["--list-waits"])
     try:
-        found = paced.result(reads, f"{NAME}, reads")
-        beside = paced.result(writes, f"{NAME}, writes")
+        found = paced.steady(paced.result(client, NAME))
     finally:
-        paced.end(reads, writes)
+        paced.end(client)
     reason = paced.late(found, "reads", 0.99)
-    if beside["overflows"]:
-        reason = f"{beside['overflows']} writes could not be sent"
-    return Histogram(found["reads"]["slots"]), reason
+    return Histogram(found["reads"]["slots"]), found["left"], reason
 
 
 def measure(options, report):
@@ -59,12 +57,13 @@ def measure(options, report):
         report.value(f"{NAME}: operations due a second", rate, "")
         targets = {FLOOR: (echo.port, null.port, None), NAME: (bench.port, bench.port, LEASE)}
         found = {name: Series() for name in targets}
-        waits, thrown_away = [], []
+        waits, left, thrown_away = [], [], []
         for sweep in range(options.pairs):
             pair, reasons = {}, {}
             for name in list(targets) if sweep % 2 == 0 else reversed(targets):
                 before = bench.counters()
-                pair[name], reasons[name] = both(options, rate, *targets[name])
+                pair[name], share_left, reasons[name] = both(options, rate, *targets[name])
+                left.append(share_left)
                 if name == NAME:
                     waits.append(waited(before, bench.counters()))
             say(f"  {NAME} {sweep + 1}/{options.pairs}  p99 us: " + "  ".join(
@@ -76,6 +75,7 @@ def measure(options, report):
             for name, histogram in pair.items():
                 found[name].blocks.append(histogram)
         report.interval(f"{NAME}: waited for apply", share(waits), "%")
+        report.value(f"{NAME}: requests that count", round(100 * statistics.mean(left), 1), "%")
         report.value(f"{NAME}: pairs of blocks that were thrown away", len(thrown_away), f"of {options.pairs}")
         if 2 * len(thrown_away) > options.pairs:
             report.results[NAME] = {"discarded": thrown_away[-1]}

@@ -6,6 +6,7 @@ import contextlib
 import json
 import pathlib
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -62,6 +63,7 @@ class Disturber:
         self.stalls = {}
         self.fallbacks = 0  # of reads at any node, beside all events
         self.failures = 0  # reads that were refused
+        self.left = []  # of each block, the share of the requests that no standstill of the client takes away
         self.bench = Bench(options, "disturbed", flags=lambda node: LOG_FLAGS, environment=self.environment)
 
     def environment(self, node):
@@ -172,21 +174,23 @@ def block(disturber, event):
     """(histogram of the reads, why it does not count)."""
     bench, options = disturber.bench, disturber.options
     before, fallbacks = bench.counters(), disturber.lease_fallbacks()
-    reads = paced.start(options, bench.port, RATE, BLOCK_S, setup=LEASE)
-    writes = paced.start(options, bench.port, WRITE_RATE, BLOCK_S, writes=True)
+    client = paced.start(options, bench.port, RATE, BLOCK_S, write_rate=WRITE_RATE, setup=LEASE,
+                         flags=["--list-waits"])
     try:
         until("nothing", lambda: bench.counters()["lease_hits"] - before["lease_hits"] >= READS_BEFORE)
+        began = time.monotonic_ns()
         event()
-        outlasted = reads.poll() is not None
-        found = paced.result(reads, f"{NAME} an event", may_fail=True)
-        paced.result(writes, f"{NAME} an event, writes", may_fail=True)
+        span = (began, time.monotonic_ns())
+        outlasted = client.poll() is not None
+        found = paced.steady(paced.result(client, f"{NAME} an event", may_fail=True), span)
     finally:
-        paced.end(reads, writes)
+        paced.end(client)
     bench.leader = bench.cluster.wait_for_lease()
     disturber.failures += found["failures"]
     disturber.fallbacks += sum(max(0, now - fallbacks.get(node, 0)) for node, now in
                                disturber.lease_fallbacks().items())
     reason = "the event has outlasted the block" if outlasted else paced.late(found, "reads", 0.999)
+    disturber.left.append(found["left"])
     return Histogram(found["reads"]["slots"]), reason
 
 
@@ -251,19 +255,19 @@ def hold(options, report, bench):
     start = bench.cluster.status(bench.leader)
 
     def run():
-        reads = paced.start(options, bench.port, rate, 60 * options.minutes, setup=LEASE, alone=False)
-        writes = paced.start(options, bench.port, WRITE_RATE, 60 * options.minutes, writes=True, alone=False)
+        client = paced.start(options, bench.port, rate, 60 * options.minutes, write_rate=WRITE_RATE, setup=LEASE,
+                             alone=False)
         try:
-            while reads.poll() is None:
+            while client.poll() is None:
                 try:
-                    reads.wait(TOLD_EVERY_S)
+                    client.wait(TOLD_EVERY_S)
                 except subprocess.TimeoutExpired:
                     of = bench.cluster.status(bench.leader)["reads"]
                     say(f"  {of['lease_hits']} reads under the lease at once, {of['lease_fallbacks']} fallbacks")
-            return paced.result(reads, "the long part"), paced.result(writes, "the long part, writes")
+            return paced.result(client, "the long part")
         finally:
-            paced.end(reads, writes)
-    (found, _), share = busy(run)
+            paced.end(client)
+    found, share = busy(run)
     end = bench.cluster.status(bench.leader)
     rise = {key: end["reads"][key] - start["reads"][key] for key in ("lease_hits", "lease_waits", "lease_fallbacks")}
     reads = sum(rise.values())
@@ -283,11 +287,13 @@ def measure(options, report):
     with disturber.bench as bench:
         bench.fill(KEYS)
         paced.apart(bench.pids)
-        rounds = max(3, options.pairs // 4)
+        rounds = max(3, options.pairs // 2)
         say(f"lease reads, {RATE} a second, and {WRITE_RATE} writes, blocks of {BLOCK_S:g} s")
         for kind, (prepare, event) in disturber.kinds().items():
             disturb(report, disturber, kind, prepare, event, rounds)
         report.value("lease reads beside events: fallbacks", disturber.fallbacks, "reads")
+        report.value("lease reads beside events: requests that count", round(100 * statistics.mean(disturber.left), 1),
+                     "%")
         report.value("lease reads beside events: refused", disturber.failures, "reads")
         report.value("lease reads, beside events and for long: fallbacks",
                      disturber.fallbacks + disturber.failures + hold(options, report, bench), "reads")

@@ -28,6 +28,7 @@ import goals
 import instructions
 import large
 import load_blocks
+import open_rates
 import planned
 import ten_million
 from report import Report
@@ -44,12 +45,6 @@ PROOF_READS = 10_000
 REST_S = 3.0
 # How many are under way at once, beside etcd.
 ETCD_WRITES = (1, 64, 512, 4096)
-OPEN_RATES = {"reads": (2_000, 10_000, 30_000), "writes": (100, 500, 1_000)}
-OPEN_CONNECTIONS = 16
-OPEN_MS = 1000
-
-# How often a run on a schedule is measured in which the client itself was late, before it is given up.
-OPEN_TRIALS = 3
 
 
 def measure_lease_check(options, report):
@@ -200,53 +195,6 @@ def measure_beside_etcd(options, report, cluster, leader):
         etcd.stop()
 
 
-def open_block(options, target, port, rate, writes_percent):
-    """One second of load on a schedule."""
-    done = subprocess.run(
-        [str(word) for word in (
-            options.programs / "bench_client", "--keys", KEYS, "--value-bytes", VALUE_BYTES,
-            "open", "--address", f"127.0.0.1:{port}", "--rate", rate, "--writes", writes_percent,
-            "--duration-ms", OPEN_MS, "--connections", OPEN_CONNECTIONS)],
-        capture_output=True, text=True)
-    if done.returncode != 0:
-        raise c.MeasureError(f"{target} at {rate}/s: {done.stderr.strip()}")
-    result = json.loads(done.stdout)
-    if result["failures"]:
-        raise c.MeasureError(f"{target} at {rate}/s: {result['failures']} requests failed, the "
-                             f"first with {result['first_failure']!r}")
-    return result
-
-
-def measure_open(options, report, kind, floor, floor_port, subject, port):
-    """Rising load on a schedule, the floor and the subject in the order A B B A. A run in which the client was late is
-    measured again, and a target whose runs all were is not quoted."""
-    writes_percent = 100 if kind == "writes" else 0
-    for rate in OPEN_RATES[kind]:
-        found, reasons = {floor: [], subject: []}, {}
-        late, overflows = [], 0
-        for target in (floor, subject, subject, floor):
-            at = floor_port if target == floor else port
-            for _ in range(OPEN_TRIALS):
-                result = open_block(options, target, at, rate, writes_percent)
-                late.append(Histogram(result["late"]["slots"]))
-                overflows += result["overflows"]
-                if not result["discarded"]:
-                    found[target].append(Histogram(result[kind]["slots"]))
-                    break
-                reasons[target] = result["discarded"]
-        for target, histograms in found.items():
-            if histograms:
-                report.open_row(kind, rate, target, Histogram.merged(histograms))
-            else:
-                report.discarded(kind, rate, target, reasons[target])
-        report.open_row(kind, rate, "(client late)", Histogram.merged(late))
-        thrown_away = len(late) - sum(map(len, found.values()))
-        say(f"  open {kind} {rate:6}/s  overflows {overflows}, thrown away {thrown_away} of {len(late)} runs")
-        report.value(f"runs of {kind} at {rate}/s that were thrown away", thrown_away, f"of {len(late)}")
-        if overflows:
-            report.value(f"overflows of {kind} at {rate}/s", overflows, "requests")
-
-
 def measure_disk(options, report):
     say("disk")
     text = subprocess.run([options.programs / "floor_wal", "--json", "--dir", options.work],
@@ -326,10 +274,7 @@ def measure_one_group(options, report):
         if "etcd" in parts:
             measure_beside_etcd(options, report, cluster, leader)
         if "open" in parts:
-            say(f"open loop, {OPEN_CONNECTIONS} connections")
-            port = cluster.client_ports[leader]
-            measure_open(options, report, "reads", "echo", floors["echo"].port, "lease read", port)
-            measure_open(options, report, "writes", "null-replicate", floors["null"].port, "write", port)
+            open_rates.measure(options, report, cluster, leader, floors)
         if "keys" in parts and options.keys:
             measure_many_keys(options, report, cluster, leader)
 

@@ -66,6 +66,22 @@ class MeasurePartsTest(unittest.TestCase):
         self.assertIn("at p50 the client itself was", paced.late(run, "reads", 0.5))
         self.assertIn("could not be sent", paced.late({**run, "overflows": 1}, "reads", 0.999))
 
+    def test_what_is_due_around_a_standstill_of_the_client_does_not_count(self):
+        ms = 1_000_000
+        # A request each 10 ms. That of 500 ms is sent 20 ms late; that of 900 ms takes long for another reason.
+        waits = [[10 * i * ms, 20 * ms if i == 50 else 1000, 30 * ms if i in (50, 90) else 2000, i % 2 == 1]
+                 for i in range(100)]
+        run = {"overflows": 0, "waits": waits}
+        self.assertEqual(paced.standstills(waits), [[490 * ms, 530 * ms]])
+        steady = paced.steady(run)
+        self.assertEqual(steady["left"], 0.95)
+        self.assertEqual(sum(count for _, count in steady["late"]["slots"]), 95)
+        self.assertEqual(max(value for value, _ in steady["late"]["slots"]), 1000)
+        self.assertEqual([value for value, _ in steady["reads"]["slots"] if value > 2000], [30 * ms])
+        self.assertEqual(paced.late(steady, "reads", 0.99), "")
+        self.assertIn("stood still around 100 %", paced.late(paced.steady(run, (495 * ms, 520 * ms)), "reads", 0.99))
+        self.assertEqual(paced.steady(run, (501 * ms, 502 * ms))["left"], 0.95)
+
     def test_reads_that_waited(self):
         before = {"term": 1, "lease_hits": 10, "lease_waits": 0, "lease_fallbacks": 0}
         self.assertEqual(beside_writes.waited(before, {**before, "lease_hits": 100, "lease_waits": 10}), (1000, 100))
