@@ -1,16 +1,25 @@
-"""How long reads and writes wait around planned transfers of the leadership: transfers.py, of Leasehold alone."""
+"""How long reads and writes wait around planned transfers of the leadership. The client is one thread of bench_client,
+which asks all three nodes on a schedule and lists each wait; the longest one in the span of a transfer counts."""
 
-import sys
+import random
+import time
 
+import cluster as c
+import paced
 import transfers
+from scene import Bench
 from stats import bootstrap
 from sweeps import say
 
 NAME = "planned transfers"
-BLOCK = 20
-INTERVAL_S = 0.005
-# Threads of this process are the clients: they take turns this often.
-SWITCH_S = 0.0002
+BLOCK_S = 8.0
+WARMUP_S = 0.5  # of the client: what is due in it is in no list
+MARGIN_S = 1.0  # the last span ends before the client does
+# Of reads, and as many writes, at each node.
+RATE = 200
+REST_S = 0.01
+APART_S = 0.1
+KINDS = ("read", "write")
 
 
 def p99(values):
@@ -18,25 +27,94 @@ def p99(values):
     return bootstrap(len(values), lambda chosen: transfers.quantile([values[i] for i in chosen], 0.99), 1000, 1)
 
 
-def measure(options, report):
-    folder = options.work / "transfers"
-    folder.mkdir()
-    system = transfers.Leasehold(options.program, folder)
-    found = {}
-    switched = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_S)
-    say(f"{NAME}: {options.transfers}, a read and a write every {INTERVAL_S * 1000:g} ms at each of three nodes")
+def transfer(bench):
+    leader = bench.cluster.wait_for_lease()
+    to = random.choice([node for node in bench.cluster.client_ports if node != leader])
+    connection = c.Resp(bench.cluster.client_ports[leader])
     try:
-        system.start()
-        for done in range(0, options.transfers, BLOCK):
-            transfers.block(system, min(BLOCK, options.transfers - done), INTERVAL_S, found)
-            say(f"  {NAME} {min(done + BLOCK, options.transfers)}/{options.transfers}  longest wait of a read, ms: "
-                f"{max(found['Leasehold, read'][done:]):.1f}")
+        began = time.monotonic_ns()
+        connection.command("LEASEHOLD", "TRANSFER", to)
     finally:
-        system.stop()
-        sys.setswitchinterval(switched)
-    for kind in ("read", "write"):
-        report.interval(f"{NAME}: the longest wait of a {kind}, p99", p99(found[f"Leasehold, {kind}"]), "ms")
-        report.interval(f"{NAME}: the longest wait of a {kind} in as long a time at rest, p99",
-                        p99(found[f"Leasehold, {kind} at rest"]), "ms")
-    report.value(f"{NAME}: refused or failed", sum(found["Leasehold, failed attempts"]), "requests")
+        connection.close()
+    return began
+
+
+def span_from(began):
+    return began, time.monotonic_ns() + int(1e9 * transfers.TAIL_S)
+
+
+def block(options, bench, count):
+    """(spans of at most `count` transfers, spans at rest, what the client found)."""
+    ports = list(bench.cluster.client_ports.values())
+    rate = RATE * len(ports)
+    moved, rests = [], []
+    client = paced.start(options, ports, rate, BLOCK_S + MARGIN_S, write_rate=rate, connections=5 * len(ports),
+                         flags=["--list-waits"])
+    end = time.monotonic() + BLOCK_S
+    try:
+        time.sleep(WARMUP_S + APART_S)
+        while time.monotonic() < end and len(moved) < count:
+            began = time.monotonic_ns()
+            time.sleep(REST_S)
+            rests.append(span_from(began))
+            time.sleep(APART_S)
+            moved.append(span_from(transfer(bench)))
+            time.sleep(APART_S)
+        if client.poll() is not None:
+            raise c.MeasureError(f"{NAME}: a transfer has outlasted the client")
+        return moved, rests, paced.result(client, NAME, may_fail=True)
+    finally:
+        paced.end(client)
+
+
+def longest(waits, span):
+    """By kind: the longest wait, in ms, of what was under way in the span."""
+    began, ended = span
+    found = {}
+    for due, _, wait, write in waits:
+        if due <= ended and due + wait >= began:
+            found[KINDS[write]] = max(found.get(KINDS[write], 0.0), wait / 1e6)
+    return found
+
+
+def add(found, thrown_away, waits, spans, suffix):
+    """A span in which the client itself stood still does not count, with a transfer and without."""
+    stood = paced.standstills(waits)
+    for span in spans:
+        for kind, wait in longest(waits, span).items():
+            if paced.overlaps(stood, *span):
+                thrown_away[kind + suffix] = thrown_away.get(kind + suffix, 0) + 1
+            else:
+                found.setdefault(kind + suffix, []).append(wait)
+
+
+def tell(report, found, thrown_away, name, title):
+    """A row, if most of the spans count."""
+    values, lost = found.get(name, []), thrown_away.get(name, 0)
+    report.value(f"{title}: spans that were thrown away", lost, f"of {lost + len(values)}")
+    if lost > len(values):
+        report.results[f"{title}, p99"] = {
+            "discarded": f"in {lost} of {lost + len(values)} spans the client itself stood still"}
+        return
+    report.interval(f"{title}, p99", p99(values), "ms")
+    report.value(f"{title}, p50", round(transfers.quantile(values, 0.5), 2), "ms")
+
+
+def measure(options, report):
+    found, thrown_away, refused, done = {}, {}, 0, 0
+    say(f"{NAME}: {options.transfers}, {RATE} reads and {RATE} writes a second at each of three nodes")
+    with Bench(options, "transfers") as bench:
+        bench.fill()
+        while done < options.transfers:
+            moved, rests, client = block(options, bench, options.transfers - done)
+            add(found, thrown_away, client["waits"], moved, "")
+            add(found, thrown_away, client["waits"], rests, " at rest")
+            refused += client["failures"] + client["overflows"]
+            done += len(moved)
+            say(f"  {NAME} {done}/{options.transfers}  longest wait, ms: " + ", ".join(
+                f"{name} {max(values):.1f}" for name, values in sorted(found.items())))
+    for kind in KINDS:
+        tell(report, found, thrown_away, kind, f"{NAME}: the longest wait of a {kind}")
+        tell(report, found, thrown_away, f"{kind} at rest",
+             f"{NAME}: the longest wait of a {kind} in as long a time at rest")
+    report.value(f"{NAME}: refused or failed", refused, "requests")

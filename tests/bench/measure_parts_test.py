@@ -16,6 +16,7 @@ import goals  # noqa: E402
 import large  # noqa: E402
 import measure  # noqa: E402
 import paced  # noqa: E402
+import planned  # noqa: E402
 from disk_control import DiskControl  # noqa: E402
 from report import Report  # noqa: E402
 from stats import Histogram  # noqa: E402
@@ -81,6 +82,16 @@ class MeasurePartsTest(unittest.TestCase):
         self.assertEqual(paced.late(steady, "reads", 0.99), "")
         self.assertIn("stood still around 100 %", paced.late(paced.steady(run, (495 * ms, 520 * ms)), "reads", 0.99))
         self.assertEqual(paced.steady(run, (501 * ms, 502 * ms))["left"], 0.95)
+
+    def test_the_longest_wait_in_the_span_of_a_transfer(self):
+        ms = 1_000_000
+        waits = [[1 * ms, 0, 4 * ms, False], [6 * ms, 0, 2 * ms, True], [20 * ms, 0, 9 * ms, False]]
+        self.assertEqual(planned.longest(waits, (3 * ms, 7 * ms)), {"read": 4.0, "write": 2.0})
+        self.assertEqual(planned.longest(waits, (9 * ms, 15 * ms)), {})
+        found, thrown_away = {}, {}
+        planned.add(found, thrown_away, waits, [(3 * ms, 7 * ms)], "")
+        planned.add(found, thrown_away, [*waits, [8 * ms, 1 * ms, 1 * ms, True]], [(3 * ms, 7 * ms)], "")
+        self.assertEqual((found, thrown_away), ({"read": [4.0], "write": [2.0]}, {"read": 1, "write": 1}))
 
     def test_reads_that_waited(self):
         before = {"term": 1, "lease_hits": 10, "lease_waits": 0, "lease_fallbacks": 0}
