@@ -28,15 +28,18 @@ def p99(values):
 
 
 def transfer(bench):
+    """(when it began, why the leader still leads)."""
     leader = bench.cluster.wait_for_lease()
     to = random.choice([node for node in bench.cluster.client_ports if node != leader])
     connection = c.Resp(bench.cluster.client_ports[leader])
     try:
         began = time.monotonic_ns()
         connection.command("LEASEHOLD", "TRANSFER", to)
+        return began, ""
+    except c.MeasureError as error:
+        return began, str(error)
     finally:
         connection.close()
-    return began
 
 
 def span_from(began):
@@ -44,10 +47,10 @@ def span_from(began):
 
 
 def block(options, bench, count):
-    """(spans of at most `count` transfers, spans at rest, what the client found)."""
+    """(spans of at most `count` transfers, spans at rest, why transfers failed, what the client found)."""
     ports = list(bench.cluster.client_ports.values())
     rate = RATE * len(ports)
-    moved, rests = [], []
+    moved, rests, failed = [], [], []
     client = paced.start(options, ports, rate, BLOCK_S + MARGIN_S, write_rate=rate, connections=5 * len(ports),
                          flags=["--list-waits"])
     end = time.monotonic() + BLOCK_S
@@ -58,11 +61,13 @@ def block(options, bench, count):
             time.sleep(REST_S)
             rests.append(span_from(began))
             time.sleep(APART_S)
-            moved.append(span_from(transfer(bench)))
+            began, why = transfer(bench)
+            moved.append(span_from(began))  # requests wait in it all the same
+            failed += [why] if why else []
             time.sleep(APART_S)
         if client.poll() is not None:
             raise c.MeasureError(f"{NAME}: a transfer has outlasted the client")
-        return moved, rests, paced.result(client, NAME, may_fail=True)
+        return moved, rests, failed, paced.result(client, NAME, may_fail=True)
     finally:
         paced.end(client)
 
@@ -101,20 +106,23 @@ def tell(report, found, thrown_away, name, title):
 
 
 def measure(options, report):
-    found, thrown_away, refused, done = {}, {}, 0, 0
+    found, thrown_away, failed, refused, done = {}, {}, [], 0, 0
     say(f"{NAME}: {options.transfers}, {RATE} reads and {RATE} writes a second at each of three nodes")
     with Bench(options, "transfers") as bench:
         bench.fill()
         while done < options.transfers:
-            moved, rests, client = block(options, bench, options.transfers - done)
+            moved, rests, why, client = block(options, bench, options.transfers - done)
             add(found, thrown_away, client["waits"], moved, "")
             add(found, thrown_away, client["waits"], rests, " at rest")
             refused += client["failures"] + client["overflows"]
+            failed += why
             done += len(moved)
-            say(f"  {NAME} {done}/{options.transfers}  longest wait, ms: " + ", ".join(
-                f"{name} {max(values):.1f}" for name, values in sorted(found.items())))
+            told = [f"{name} {max(values):.1f}" for name, values in sorted(found.items())]
+            say(f"  {NAME} {done}/{options.transfers}  longest wait, ms: " +
+                "; ".join([", ".join(told), *(f"failed: {one}" for one in why)]))
     for kind in KINDS:
         tell(report, found, thrown_away, kind, f"{NAME}: the longest wait of a {kind}")
         tell(report, found, thrown_away, f"{kind} at rest",
              f"{NAME}: the longest wait of a {kind} in as long a time at rest")
+    report.value(f"{NAME}: the leader still led", len(failed), f"of {done}")
     report.value(f"{NAME}: refused or failed", refused, "requests")
