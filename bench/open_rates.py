@@ -12,11 +12,18 @@ TRIALS = 3
 
 def block(options, kind, target, port, rate):
     """One second of load."""
-    client = paced.start(options, port, rate, BLOCK_S, flags=["--writes", 100 if kind == "writes" else 0])
+    client = paced.start(options, port, rate, BLOCK_S,
+                         flags=["--list-waits", "--writes", 100 if kind == "writes" else 0])
     try:
-        return paced.result(client, f"{target} at {rate}/s")
+        return paced.steady(paced.result(client, f"{target} at {rate}/s"))
     finally:
         paced.end(client)
+
+
+def late(found, kind):
+    """Why a run shows the client. A request that could not be sent shows the server."""
+    reasons = [paced.late({**found, "overflows": 0}, kind, q) for q in (0.5, 0.99)]
+    return next(filter(None, reasons), "")
 
 
 def measure_rate(options, report, kind, rate, ports):
@@ -24,25 +31,25 @@ def measure_rate(options, report, kind, rate, ports):
     target whose runs all were is not quoted."""
     floor, subject = ports
     found, reasons = {floor: [], subject: []}, {}
-    late, overflows = [], 0
+    lateness, overflows = [], 0
     for target in (floor, subject, subject, floor):
         for _ in range(TRIALS):
             result = block(options, kind, target, ports[target], rate)
-            late.append(Histogram(result["late"]["slots"]))
+            lateness.append(Histogram(result["late"]["slots"]))
             overflows += result["overflows"]
-            if not result["discarded"]:
+            reasons[target] = late(result, kind)
+            if not reasons[target]:
                 found[target].append(Histogram(result[kind]["slots"]))
                 break
-            reasons[target] = result["discarded"]
     for target, histograms in found.items():
         if histograms:
             report.open_row(kind, rate, target, Histogram.merged(histograms))
         else:
             report.discarded(kind, rate, target, reasons[target])
-    report.open_row(kind, rate, "(client late)", Histogram.merged(late))
-    thrown_away = len(late) - sum(map(len, found.values()))
-    say(f"  open {kind} {rate:6}/s  overflows {overflows}, thrown away {thrown_away} of {len(late)} runs")
-    report.value(f"runs of {kind} at {rate}/s that were thrown away", thrown_away, f"of {len(late)}")
+    report.open_row(kind, rate, "(client late)", Histogram.merged(lateness))
+    thrown_away = len(lateness) - sum(map(len, found.values()))
+    say(f"  open {kind} {rate:6}/s  overflows {overflows}, thrown away {thrown_away} of {len(lateness)} runs")
+    report.value(f"runs of {kind} at {rate}/s that were thrown away", thrown_away, f"of {len(lateness)}")
     if overflows:
         report.value(f"overflows of {kind} at {rate}/s", overflows, "requests")
 

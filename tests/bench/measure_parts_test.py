@@ -15,6 +15,7 @@ import crowd  # noqa: E402
 import goals  # noqa: E402
 import large  # noqa: E402
 import measure  # noqa: E402
+import open_rates  # noqa: E402
 import paced  # noqa: E402
 import planned  # noqa: E402
 from disk_control import DiskControl  # noqa: E402
@@ -82,6 +83,12 @@ class MeasurePartsTest(unittest.TestCase):
         self.assertEqual(paced.late(steady, "reads", 0.99), "")
         self.assertIn("stood still around 100 %", paced.late(paced.steady(run, (495 * ms, 520 * ms)), "reads", 0.99))
         self.assertEqual(paced.steady(run, (501 * ms, 502 * ms))["left"], 0.95)
+
+    def test_requests_that_could_not_be_sent_do_not_show_the_client(self):
+        run = {"overflows": 3, "left": 1.0, "reads": {"slots": [[100, 99], [1000, 1]]}, "late": {"slots": [[20, 100]]}}
+        self.assertEqual(open_rates.late(run, "reads"), "")
+        self.assertIn("at p50", open_rates.late({**run, "late": {"slots": [[30, 100]]}}, "reads"))
+        self.assertIn("stood still", open_rates.late({**run, "left": 0.4}, "reads"))
 
     def test_the_longest_wait_in_the_span_of_a_transfer(self):
         ms = 1_000_000
