@@ -287,7 +287,7 @@ def measure(options, report):
     with disturber.bench as bench:
         bench.fill(KEYS)
         paced.apart(bench.pids)
-        rounds = max(3, options.pairs // 2)
+        rounds = max(3, options.pairs // 3)
         say(f"lease reads, {RATE} a second, and {WRITE_RATE} writes, blocks of {BLOCK_S:g} s")
         for kind, (prepare, event) in disturber.kinds().items():
             disturb(report, disturber, kind, prepare, event, rounds)
