@@ -37,6 +37,7 @@ help:
 	@echo '  make asan      the tests under the address and undefined-behaviour sanitizers'
 	@echo '  make tsan      the tests under the thread sanitizer'
 	@echo '  make clang     the tests, built by clang'
+	@echo '  make compare   beside etcd and Redis: a table of ratios, and plots in build/compare.html'
 	@echo '  make bench     the measurements of bench/README.md'
 	@echo '  make mutants   break each rule on purpose; every break has to be noticed'
 	@echo '  make docs      pages about the public headers, in build/docs/html'
@@ -132,6 +133,15 @@ asan tsan clang: deps-develop
 	@$(call configure,$@)
 	@$(call build,$@)
 	@$(call ctest,$@)
+
+# The data of the servers goes to the disk of this folder: /tmp may be memory.
+.PHONY: compare
+compare:
+	$(call install,packages.txt packages-peers.txt)
+	@$(call configure,program)
+	@$(call build,release,leasehold)
+	@build/release/server/leasehold bench compare --dir build --html build/compare.html
+	@echo 'The page is build/compare.html: open it in a browser'
 
 .PHONY: bench
 bench: deps-develop

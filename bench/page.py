@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/performance.md from results/*.json. Each stands between two comments there:
+"""Writes the tables of docs/performance.md and docs/comparison.md from results/*.json. Each stands between two comments
+there:
 
   <!-- results performance: Goals --> ... <!-- end -->
 
@@ -18,7 +19,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 import plots  # noqa: E402  pylint: disable=wrong-import-position
 import results  # noqa: E402  pylint: disable=wrong-import-position
 
-PAGE = ROOT / "docs" / "performance.md"
+PAGES = [ROOT / "docs" / "performance.md", ROOT / "docs" / "comparison.md"]
 PLOTS = ROOT / "docs" / "plots"
 GROWTH = ROOT / "results" / "growth.json"
 PLACE = re.compile(r"(<!-- results (\w+): ([^>]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -78,22 +79,28 @@ def draw(check):
     print(f"{len(drawings)} plots are as the results say")
 
 
+def fill(page, check):
+    """Writes the tables of a page. Exits if --check finds one that is not as the results say."""
+    before = page.read_text(encoding="utf-8")
+    count = len(PLACE.findall(before))
+    if count == 0 or count != before.count("<!-- results"):
+        sys.exit(f"{page}: a place for results has no end, or there is none")
+    after = PLACE.sub(lambda at: f"{at[1]}{place(at[2], at[3])}\n{at[4]}", before)
+    if after == before:
+        print(f"{page}: {count} tables are as the results say")
+    elif check:
+        sys.exit(f"{page} is not what the results say: run bench/page.py")
+    else:
+        page.write_text(after, encoding="utf-8")
+        print(f"{page}: {count} tables")
+
+
 def main():
     check = sys.argv[1:] == ["--check"]
     if sys.argv[1:] and not check:
         sys.exit(__doc__)
-    before = PAGE.read_text(encoding="utf-8")
-    count = len(PLACE.findall(before))
-    if count == 0 or count != before.count("<!-- results"):
-        sys.exit(f"{PAGE}: a place for results has no end, or there is none")
-    after = PLACE.sub(lambda at: f"{at[1]}{place(at[2], at[3])}\n{at[4]}", before)
-    if after == before:
-        print(f"{count} tables are as the results say")
-    elif check:
-        sys.exit(f"{PAGE} is not what the results say: run bench/page.py")
-    else:
-        PAGE.write_text(after, encoding="utf-8")
-        print(f"{PAGE}: {count} tables")
+    for page in PAGES:
+        fill(page, check)
     draw(check)
 
 
