@@ -1,6 +1,7 @@
 // bench_client: sends GETs, SETs and renewals of leases, measures each, and prints one line of JSON
 // for every block.
 #include <leasehold/bench/open_loop.h>
+#include <leasehold/bench/recorder.h>
 #include <leasehold/bench/report.h>
 #include <leasehold/bench/workload.h>
 #include <leasehold/tls/context.h>
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <vector>
@@ -23,11 +25,15 @@ struct Target {
   std::string name;
   Workload workload;
   Descriptor socket;
+  std::unique_ptr<Recorder> recorder;  ///< null: nobody judges it
 };
 
 struct Options {
   std::vector<std::string> targets;
   std::vector<std::string> setups;
+  std::vector<std::string> histories;
+  std::string history;  ///< of load and verify
+  std::uint64_t judged_keys = Recorder::kKeysUsual;
   Workload workload;
   std::uint64_t leases = 1000;
   std::uint64_t warmup = 50;
@@ -55,6 +61,31 @@ std::optional<Operation> operation_of(const std::string& name) {
   if (name == "set") return Operation::set;
   if (name == "renew") return Operation::renew;
   return std::nullopt;
+}
+
+/// Of `operation`, in the file `path`.
+Result<std::unique_ptr<Recorder>> open_history(const std::string& path, Operation operation,
+                                               const Options& options) {
+  if (operation == Operation::renew) {
+    return bad_flag("--history is of get and set: leases are no registers");
+  }
+  if (options.workload.value_bytes < Recorder::kFrontBytes) {
+    return bad_flag(
+        fmt::format("--history needs --value-bytes of {} at least: the first ones of a "
+                    "value tell it from all others",
+                    Recorder::kFrontBytes));
+  }
+  return Recorder::create(path, std::min(options.judged_keys, options.workload.keys));
+}
+
+/// The recorder of what is called `name`, or null.
+Result<std::unique_ptr<Recorder>> history_of(const std::string& name, Operation operation,
+                                             const Options& options) {
+  for (const std::string& history : options.histories) {
+    if (history.rfind(name + "=", 0) != 0) continue;
+    return open_history(history.substr(name.size() + 1), operation, options);
+  }
+  return std::unique_ptr<Recorder>();
 }
 
 /// Sends one command and wants a line that is no error.
@@ -106,12 +137,16 @@ Result<Target> open_target(const std::string& text, const Options& options) {
     auto done = command(target.socket, setup.substr(target.name.size() + 1));
     if (!done) return done.error();
   }
+  auto recorder = history_of(target.name, *known, options);
+  if (!recorder) return recorder.error();
+  target.recorder = std::move(recorder).value();
   return target;
 }
 
 Result<void> run_block(Target& target, std::uint64_t operations, const Options& options,
                        Random& random) {
-  auto result = closed_loop(target.socket, target.workload, operations, options.warmup, random);
+  auto result = closed_loop(target.socket, target.workload, operations, options.warmup, random,
+                            target.recorder.get());
   if (!result) {
     return Error{result.error().code, fmt::format("{}: {}", target.name, result.error().message)};
   }
@@ -125,14 +160,26 @@ Result<void> run_block(Target& target, std::uint64_t operations, const Options& 
   return {};
 }
 
-/// Opens all targets, then measures what standard input orders, line by line: NAME OPERATIONS.
-Result<void> run_blocks(const Options& options) {
+Result<std::vector<Target>> open_targets(const Options& options) {
   std::vector<Target> targets;
   for (const std::string& text : options.targets) {
     auto target = open_target(text, options);
     if (!target) return target.error();
     targets.push_back(std::move(target).value());
   }
+  for (const std::string& history : options.histories) {
+    const auto named = [&history](const Target& target) {
+      return history.rfind(target.name + "=", 0) == 0;
+    };
+    if (std::none_of(targets.begin(), targets.end(), named)) {
+      return bad_flag(fmt::format("--history `{}` is not NAME=FILE of a --target", history));
+    }
+  }
+  return targets;
+}
+
+/// Measures what standard input orders, line by line: NAME OPERATIONS.
+Result<void> run_orders(std::vector<Target>& targets, const Options& options) {
   Random random(options.seed);
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream words(line);
@@ -150,9 +197,29 @@ Result<void> run_blocks(const Options& options) {
   return {};
 }
 
+Result<void> run_blocks(const Options& options) {
+  auto targets = open_targets(options);
+  if (!targets) return targets.error();
+  auto done = run_orders(targets.value(), options);
+  for (const Target& target : targets.value()) {
+    if (!target.recorder) continue;
+    auto written = target.recorder->write_file();
+    if (done && !written) done = written;
+  }
+  return done;
+}
+
+/// Whether `reply` is that to the request of `key`. A judged key may have any value of that size:
+/// which one is right is for the checker.
+bool is_right(const Workload& workload, std::uint64_t key, std::string_view reply, bool judged) {
+  const std::string expected = reply_of(workload, key);
+  if (judged && value_in(reply)) return reply.size() == expected.size();
+  return reply == expected;
+}
+
 /// Every key once, in order, with up to `depth` requests in flight on one connection; each reply is
 /// compared in full.
-Result<void> run_all_keys(const Options& options, Operation operation) {
+Result<void> send_all_keys(const Options& options, Operation operation, Recorder* recorder) {
   auto socket = connect_to(options.address, options);
   if (!socket) return socket.error();
   Workload workload = options.workload;
@@ -162,20 +229,28 @@ Result<void> run_all_keys(const Options& options, Operation operation) {
   std::uint64_t failures = 0;
   std::uint64_t sent = 0;
   std::string first_failure;
+  std::vector<Recorder::Place> places;  // of the judged keys, which come first
   const std::uint64_t began = monotonic_ns();
   for (std::uint64_t answered = 0; answered < workload.keys; ++answered) {
     // Half a window at a time, so that many requests share a system call.
     if (sent < workload.keys && sent - answered <= options.depth / 2) {
       std::string requests;
       for (; sent < workload.keys && sent - answered < options.depth; ++sent) {
-        requests += request_of(workload, sent);
+        std::string request = request_of(workload, sent);
+        const auto place = begin_record(recorder, workload, sent, request);
+        if (place != Recorder::kNowhere) places.push_back(place);
+        requests += request;
       }
       auto written = write_all(socket.value(), requests);
       if (!written) return written;
     }
     auto reply = read_reply(socket.value(), expected_bytes, ahead);
     if (!reply) return reply.error();
-    if (reply.value() != reply_of(workload, answered) && failures++ == 0) {
+    const bool judged = answered < places.size();
+    if (judged) {
+      record_reply(*recorder, places[answered], operation, reply.value(), monotonic_ns());
+    }
+    if (!is_right(workload, answered, reply.value(), judged) && failures++ == 0) {
       first_failure = fmt::format("{}: {}", key_name(answered), reply.value().substr(0, 200));
     }
   }
@@ -192,6 +267,15 @@ nlohmann::json listed(const std::vector<Wait>& waits) {
   nlohmann::json list = nlohmann::json::array();
   for (const Wait& one : waits) list.push_back({one.due, one.late, one.wait, one.write});
   return list;
+}
+
+Result<void> run_all_keys(const Options& options, Operation operation) {
+  if (options.history.empty()) return send_all_keys(options, operation, nullptr);
+  const auto recorder = open_history(options.history, operation, options);
+  if (!recorder) return recorder.error();
+  const auto done = send_all_keys(options, operation, recorder.value().get());
+  const auto written = recorder.value()->write_file();
+  return done ? written : done;
 }
 
 Result<void> run_open(const OpenLoopOptions& options) {
@@ -293,6 +377,9 @@ CLI::App* add_blocks(CLI::App& app, Options& options) {
       ->required();
   blocks->add_option("--setup", options.setups,
                      "NAME=COMMAND: sent once on the target's connection");
+  blocks->add_option("--history", options.histories,
+                     "NAME=FILE: what was asked of the first keys of that target and answered, for "
+                     "`leasehold check`; written at the end");
   blocks->add_option("--warmup", options.warmup, "requests before each block that do not count")
       ->capture_default_str();
   blocks->add_option("--seed", options.seed, "seed of the keys")->capture_default_str();
@@ -306,6 +393,9 @@ void add_workload(CLI::App& app, Options& options) {
   app.add_option("--value-bytes", options.workload.value_bytes, "bytes of a value")
       ->capture_default_str();
   app.add_option("--tls-ca", options.authority, "PEM file of the authority, for TLS");
+  app.add_option("--judged-keys", options.judged_keys, "how many keys a history is of")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
   app.add_option("--leases", options.leases,
                  "how many leases: they were granted under the ids from 1000000000 on")
       ->capture_default_str()
@@ -328,6 +418,9 @@ int run(int argc, char** argv) {
       app.add_subcommand("verify", "GETs every key once, pipelined, and compares the values.");
   for (CLI::App* each : {load, verify}) {
     each->add_option("--address", options.address, "HOST:PORT")->required();
+    each->add_option(
+        "--history", options.history,
+        "a file: what was asked of the first keys and answered, for `leasehold check`");
     each->add_option("--depth", options.depth, "requests in flight")
         ->capture_default_str()
         ->check(CLI::PositiveNumber);

@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
@@ -82,6 +83,27 @@ std::string request_of(const Workload& workload, std::uint64_t key) {
   return "*3\r\n$3\r\nSET\r\n" + bulk(key_name(key)) + bulk(key_value(key, workload.value_bytes));
 }
 
+void put_front(const Recorder::Front& front, const Workload& workload, std::string& request) {
+  // Behind the value stands the end of its line.
+  std::copy(front.begin(), front.end(),
+            request.end() - 2 - static_cast<std::ptrdiff_t>(workload.value_bytes));
+}
+
+std::optional<std::string_view> value_in(std::string_view reply) {
+  if (reply[0] != '$' || is_line(reply)) return std::nullopt;
+  const std::size_t begin = reply.find("\r\n") + 2;
+  return reply.substr(begin, reply.size() - begin - 2);
+}
+
+void record_reply(Recorder& recorder, Recorder::Place place, Operation operation,
+                  std::string_view reply, std::uint64_t now) {
+  if (reply[0] == '-') return recorder.failed(place, reply.substr(1));
+  if (operation == Operation::set) return recorder.wrote(place, now);
+  const auto value = value_in(reply);
+  if (value) return recorder.read(place, *value, now);
+  recorder.read_nothing(place, now);
+}
+
 std::string reply_of(const Workload& workload, std::uint64_t key) {
   if (workload.operation == Operation::set) return "+OK\r\n";
   if (workload.operation == Operation::renew) return renewal_reply_of(workload);
@@ -139,15 +161,28 @@ Result<std::string> read_reply(const Descriptor& socket, std::size_t expected_by
   }
 }
 
+Recorder::Place begin_record(Recorder* recorder, const Workload& workload, std::uint64_t key,
+                             std::string& request) {
+  if (recorder == nullptr || !recorder->judges(key)) return Recorder::kNowhere;
+  // A moment before the request is sent, so that it costs the measured time nothing.
+  const std::uint64_t now = monotonic_ns();
+  if (workload.operation == Operation::get) return recorder->begin_read(0, key, now);
+  const Recorder::Front front = recorder->next_front();
+  put_front(front, workload, request);
+  return recorder->begin_write(0, key, front, now);
+}
+
 Result<LoopResult> closed_loop(const Descriptor& socket, const Workload& workload,
-                               std::uint64_t operations, std::uint64_t warmup, Random& random) {
+                               std::uint64_t operations, std::uint64_t warmup, Random& random,
+                               Recorder* recorder) {
   LoopResult result;
   std::string ahead;
   std::uint64_t started = monotonic_ns();
   for (std::uint64_t i = 0; i < warmup + operations; ++i) {
     const std::uint64_t key = random.below(workload.keys);
-    const std::string request = request_of(workload, key);
+    std::string request = request_of(workload, key);
     const std::string expected = reply_of(workload, key);
+    const Recorder::Place place = begin_record(recorder, workload, key, request);
     if (i == warmup) started = monotonic_ns();
     const std::uint64_t sent = monotonic_ns();
     auto written = write_all(socket, request);
@@ -155,6 +190,9 @@ Result<LoopResult> closed_loop(const Descriptor& socket, const Workload& workloa
     auto reply = read_reply(socket, expected.size(), ahead);
     const std::uint64_t received = monotonic_ns();
     if (!reply) return reply.error();
+    if (place != Recorder::kNowhere) {
+      record_reply(*recorder, place, workload.operation, reply.value(), received);
+    }
     if (i < warmup) continue;
     result.latency.record(received - sent);
     // A floor counts bytes and answers with a constant; only the kind of its reply can be checked.

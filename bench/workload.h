@@ -4,10 +4,12 @@
 #include <leasehold/base/random.h>
 #include <leasehold/base/result.h>
 #include <leasehold/bench/histogram.h>
+#include <leasehold/bench/recorder.h>
 #include <leasehold/bench/socket.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +35,17 @@ std::string key_value(std::uint64_t key, std::size_t value_bytes);
 /// The id under which lease `lease` was granted: always ten digits, so that requests have one size.
 std::uint64_t lease_id(std::uint64_t lease);
 std::string request_of(const Workload& workload, std::uint64_t key);
+/// Puts `front` at the beginning of the value of a set's request.
+void put_front(const Recorder::Front& front, const Workload& workload, std::string& request);
+/// Begins to record the get or set of `request`, if `key` is judged: a set gets the value that is
+/// recorded.
+Recorder::Place begin_record(Recorder* recorder, const Workload& workload, std::uint64_t key,
+                             std::string& request);
+/// The value in the reply to a get; none: there is no such key, or the reply is an error.
+std::optional<std::string_view> value_in(std::string_view reply);
+/// Tells `recorder` what the reply says of a get or a set.
+void record_reply(Recorder& recorder, Recorder::Place place, Operation operation,
+                  std::string_view reply, std::uint64_t now);
 /// The reply to a get of a key that is there, to a set, or to a renewal of leases that are there.
 std::string reply_of(const Workload& workload, std::uint64_t key);
 std::size_t request_bytes(const Workload& workload);
@@ -59,9 +72,10 @@ struct LoopResult {
 };
 
 /// One request at a time on one connection (closed loop), keys drawn uniformly. The first `warmup`
-/// requests are not recorded. Errors: io, stopped.
+/// requests are not measured. `recorder`: of gets and sets; may be null. Errors: io, stopped.
 Result<LoopResult> closed_loop(const Descriptor& socket, const Workload& workload,
-                               std::uint64_t operations, std::uint64_t warmup, Random& random);
+                               std::uint64_t operations, std::uint64_t warmup, Random& random,
+                               Recorder* recorder = nullptr);
 
 /// CLOCK_MONOTONIC in nanoseconds.
 std::uint64_t monotonic_ns();

@@ -51,6 +51,12 @@ and writes at each in turn (A B B A), prints the ratios with their 95 % interval
 of it. What is not installed is left out: Debian has it in etcd-server and redis-server. It takes
 about five minutes, and with --smoke less than one. Run it on a machine that does nothing else.
 
+--history FILE records the reads and writes of the first --judged-keys keys, all of them:
+linearizability is a property of each key alone. Those keys are written before the load and read
+behind it, and each value that they get begins with a number that no other run has: so the files of
+several clients, and of later runs at the same servers with --no-load, may be joined. Scans are not
+recorded. It is not for --etcd, nor for stale reads. `leasehold check FILE` judges it.
+
 Exit status: 0 measured, 1 thrown away (of compare: some comparison is), 2 a flag is wrong, 4 no
 server, a server did not start, or the keys could not be written. Ctrl-C ends a run with the result
 so far; compare needs two sweeps for one.
@@ -58,6 +64,7 @@ so far; compare needs two sweeps for one.
 Examples:
   leasehold bench --servers 10.0.0.1:7201,10.0.0.2:7201 --workload ycsb-a --connections 64
   leasehold bench --servers localhost:7201 --workload set --in-flight 512 --value-size 1k
+  leasehold bench --servers localhost:7201 --workload ycsb-a --connections 64 --history h.jsonl
   leasehold bench --etcd localhost:2379 --read-mode serializable --connections 64
   leasehold bench compare --html compare.html --json compare.json
   leasehold bench --servers localhost:7201 --rate 5000 --read-mode lease --hdr reads.hlog)";
@@ -140,7 +147,9 @@ std::string misplaced_flag(const WantedBench& wanted, bool compares) {
                                                   {"--rate", load.rate > 0},
                                                   {"--duration", wanted.duration.count() > 0},
                                                   {"--no-load", wanted.no_load},
-                                                  {"--hdr", !load.hdr.empty()}};
+                                                  {"--hdr", !load.hdr.empty()},
+                                                  {"--history", load.recorded()},
+                                                  {"--judged-keys", load.judged_keys > 0}};
   const std::pair<const char*, bool> of_compare[] = {{"--sweeps", compare.sweeps > 0},
                                                      {"--block", wanted.block.count() > 0},
                                                      {"--growth", !compare.growth.empty()},
@@ -264,6 +273,14 @@ Run add_bench(Flags& flags) {
   add_amount(flags, {"--seed", "N", "Of keys and operations", "1"}, options.seed);
   flags.add({"--json", "FILE", "Write everything there, with the raw histograms"}, options.json);
   flags.add({"--hdr", "FILE", "Write a log of HdrHistogram there, a second a line"}, options.hdr);
+  flags.add(
+      {"--history", "FILE",
+       "Write there what was asked of the first keys and answered: `leasehold check FILE` says "
+       "whether it is linearizable"},
+      options.history);
+  add_amount(flags,
+             {"--judged-keys", "N", "Of --history: how many keys", "16, fewer of fewer --keys"},
+             options.judged_keys);
   flags.add({"--quiet", "", "No progress lines"}, options.quiet);
   add_compare_flags(flags, *wanted);
   flags.set_footer(kBenchText);

@@ -110,7 +110,8 @@ Result<void> Measurer::write_all_keys(std::uint64_t value_bytes) {
       news_ << fmt::format("writing the keys of {}: {} of {}", name, done, options_.keys)
             << std::endl;
     };
-    if (auto written = write_keys(engine, hooks, load.value(), told); !written) return written;
+    if (auto written = write_keys(engine, hooks, load.value(), options_.keys, told); !written)
+      return written;
   }
   return {};
 }

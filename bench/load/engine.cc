@@ -206,12 +206,17 @@ bool Engine::issue(std::uint64_t due, std::size_t hint) {
   return true;
 }
 
+std::string_view Engine::value_with(std::string_view front) {
+  value_.assign(front);
+  value_.append(filler_, front.size(), std::string::npos);
+  return value_;
+}
+
 /// Each value differs by the number at its front.
 std::string_view Engine::next_value() {
-  value_.clear();
-  fmt::format_to(std::back_inserter(value_), "{:0{}}", writes_++, kNumberDigits);
-  value_.append(filler_, kNumberDigits, std::string::npos);
-  return value_;
+  std::array<char, 2 * kNumberDigits> digits;
+  const auto end = fmt::format_to(digits.data(), "{:0{}}", writes_++, kNumberDigits);
+  return value_with({digits.data(), static_cast<std::size_t>(end - digits.data())});
 }
 
 void Engine::request(std::size_t link, Ticket ticket) {
@@ -220,17 +225,44 @@ void Engine::request(std::size_t link, Ticket ticket) {
   Request request;
   request.key = operation.key;
   request.count = operation.count;
+  Recorder* const recorder = hooks_.recorder;
+  const bool judged = recorder != nullptr && recorder->judges(operation.key);
+  // Sent again, it is another operation: the first try was certainly not executed.
+  ticket.recorded = Recorder::kNowhere;
   if (kind == OperationKind::scan) {
     request.kind = OperationKind::scan;
   } else if (kind != OperationKind::read && (kind != OperationKind::modify || ticket.second)) {
     request.kind = OperationKind::update;
-    request.value = next_value();
+    if (judged) {
+      const Recorder::Front front = recorder->next_front();
+      request.value = value_with({front.data(), front.size()});
+      ticket.recorded = recorder->begin_write(link, operation.key, front, ticket.sent);
+    } else {
+      request.value = next_value();
+    }
+  } else if (judged) {
+    ticket.recorded = recorder->begin_read(link, operation.key, ticket.sent);
   }
   links_.send(link, request, std::move(ticket));
 }
 
+void Engine::record_answer(const Ticket& ticket, const ReplyView& reply, std::uint64_t now) {
+  const OperationKind kind = ticket.operation.kind;
+  Recorder& recorder = *hooks_.recorder;
+  if (reply.kind == ReplyView::Kind::error) {
+    recorder.failed(ticket.recorded, reply.text);
+  } else if (kind != OperationKind::read && (kind != OperationKind::modify || ticket.second)) {
+    recorder.wrote(ticket.recorded, now);
+  } else if (reply.kind == ReplyView::Kind::null) {
+    recorder.read_nothing(ticket.recorded, now);
+  } else {
+    recorder.read(ticket.recorded, reply.text, now);
+  }
+}
+
 void Engine::answered(std::size_t link, const Ticket& ticket, const ReplyView& reply,
                       std::uint64_t now) {
+  if (ticket.recorded != Recorder::kNowhere) record_answer(ticket, reply, now);
   if (reply.kind == ReplyView::Kind::error) {
     const std::string word(error_word(reply.text));
     const bool again =

@@ -6,6 +6,7 @@
 #include <leasehold/bench/load/links.h>
 #include <leasehold/bench/load/mix.h>
 #include <leasehold/bench/load/options.h>
+#include <leasehold/bench/recorder.h>
 
 #include <array>
 #include <cstddef>
@@ -66,6 +67,8 @@ class Engine final : private Links::Listener {
         passed;
     /// Each operation that ended with an error.
     std::function<void(const LoadOperation& operation)> failed;
+    /// Takes the reads and writes of single keys that it judges. Null: nothing is recorded.
+    Recorder* recorder = nullptr;
   };
 
   /// All of these outlive it.
@@ -86,7 +89,9 @@ class Engine final : private Links::Listener {
   void issue_free(std::uint64_t now);
   bool issue(std::uint64_t due, std::size_t hint);
   void request(std::size_t link, Ticket ticket);
+  std::string_view value_with(std::string_view front);
   std::string_view next_value();
+  void record_answer(const Ticket& ticket, const ReplyView& reply, std::uint64_t now);
   void send_redirected(std::uint64_t now);
   void end_operation(std::size_t link);
   void fail(const Ticket& ticket, const std::string& kind);

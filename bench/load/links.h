@@ -9,6 +9,7 @@
 #include <leasehold/bench/load/options.h>
 #include <leasehold/bench/load/reply.h>
 #include <leasehold/bench/load/talk.h>
+#include <leasehold/bench/recorder.h>
 #include <leasehold/bench/socket.h>
 
 #include <cstddef>
@@ -32,6 +33,7 @@ struct Ticket {
   bool counts = false;     ///< due after the warm-up
   bool second = false;     ///< of a modify: its SET is under way
   unsigned redirections = 0;
+  Recorder::Place recorded = Recorder::kNowhere;  ///< its last request
 };
 
 /// One thread, beside the dialer's own.

@@ -1,5 +1,7 @@
 #include <leasehold/bench/load/options.h>
 
+#include <leasehold/bench/recorder.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -76,6 +78,27 @@ Result<void> check_system(const LoadOptions& options) {
         "sets of them");
   }
   return {};
+}
+
+/// Whether what is recorded can be judged. Call it when the number of keys is settled.
+Result<void> settle_history(LoadOptions& options) {
+  if (!options.recorded()) {
+    return options.judged_keys == 0
+               ? Result<void>{}
+               : refused("--judged-keys says what --history records: give both");
+  }
+  if (options.etcd) {
+    return refused("--history is for --servers, of Redis's protocol: what etcd reads is not kept");
+  }
+  if (options.read_mode.rfind("stale", 0) == 0) {
+    return refused(
+        "--history is judged as linearizable, and reads of --read-mode stale=BOUND are not meant "
+        "to be: choose lease, quorum, log or follower");
+  }
+  if (options.judged_keys == 0) {
+    options.judged_keys = std::min(options.keys, Recorder::kKeysUsual);
+  }
+  return check_range("--judged-keys", options.judged_keys, 1, options.keys);
 }
 
 void set_usual(LoadOptions& options) {
@@ -193,6 +216,7 @@ Result<void> settle(LoadOptions& options) {
   if (auto system = check_system(options); !system) return system;
   set_usual(options);
   if (auto numbers = check_numbers(options); !numbers) return numbers;
+  if (auto history = settle_history(options); !history) return history;
   if (auto settled = settle_in_flight(options); !settled) return settled;
   const std::uint64_t bytes = options.in_flight * options.value_bytes;
   if (bytes > kBytesInFlightMax && !options.open()) {

@@ -46,11 +46,14 @@ struct LoadOptions {
   double warm_up_s = -1;          ///< before it; below 0: two seconds
   bool load = true;               ///< write every key first; never for pure writes
   std::uint64_t seed = 1;
-  std::string json;  ///< a file; empty: none
-  std::string hdr;   ///< the same
+  std::string json;               ///< a file; empty: none
+  std::string hdr;                ///< the same
+  std::string history;            ///< the same, of the operations on the first keys
+  std::uint64_t judged_keys = 0;  ///< those; 0: the usual number, or all if there are fewer
   bool quiet = false;
 
   bool open() const { return rate > 0; }
+  bool recorded() const { return !history.empty(); }
   Distribution chosen_distribution() const { return distribution.value_or(mix.distribution); }
 };
 

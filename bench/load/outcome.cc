@@ -54,7 +54,8 @@ Json options_json(const LoadOptions& options) {
           {"rate", options.rate},
           {"duration_s", options.duration_s},
           {"warm_up_s", options.warm_up_s},
-          {"seed", options.seed}};
+          {"seed", options.seed},
+          {"judged_keys", options.judged_keys}};
 }
 
 }  // namespace

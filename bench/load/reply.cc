@@ -84,6 +84,12 @@ Result<std::size_t> end_of_items(std::string_view bytes, std::size_t at, std::in
   return at;
 }
 
+/// What stands behind the line of its length; nothing of a null.
+std::string_view string_of(std::string_view reply) {
+  const std::size_t begin = reply.find("\r\n") + 2;
+  return begin == reply.size() ? std::string_view() : reply.substr(begin, reply.size() - begin - 2);
+}
+
 }  // namespace
 
 Result<ReplyView> first_reply(std::string_view bytes) {
@@ -94,6 +100,7 @@ Result<ReplyView> first_reply(std::string_view bytes) {
   reply.length = end.value();
   reply.kind = ReplyView::Kind::value;
   if (is_line_mark(bytes[0])) reply.text = bytes.substr(1, reply.length - 3);
+  if (bytes[0] == '$') reply.text = string_of(bytes.substr(0, reply.length));
   if (bytes[0] == '-') reply.kind = ReplyView::Kind::error;
   const bool none = bytes[0] == '_' || bytes.substr(0, 3) == "$-1" || bytes.substr(0, 3) == "*-1";
   if (none) reply.kind = ReplyView::Kind::null;

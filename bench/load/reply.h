@@ -19,7 +19,8 @@ struct ReplyView {
   };
   Kind kind = Kind::incomplete;
   std::size_t length = 0;
-  std::string_view text;  ///< of an error, or of a line; part of the bytes that were given
+  /// Of an error, of a line or of a string; part of the bytes that were given.
+  std::string_view text;
 };
 
 /// Of RESP2 or RESP3. Errors: malformed.

@@ -5,6 +5,7 @@
 #include <leasehold/bench/load/links.h>
 #include <leasehold/bench/load/outcome.h>
 #include <leasehold/bench/load/write_keys.h>
+#include <leasehold/bench/recorder.h>
 #include <leasehold/bench/workload.h>
 
 #include <fmt/chrono.h>
@@ -12,12 +13,17 @@
 
 #include <chrono>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <utility>
 
 namespace leasehold::bench {
 namespace {
+
+/// Of the keys of a history: under way at once, and how long at most.
+constexpr std::uint64_t kReadsAtEnd = 16;
+constexpr std::uint64_t kReadsAtEndNs = 5'000'000'000;
 
 /// Everything that one run writes.
 class Run {
@@ -30,29 +36,38 @@ class Run {
     if (auto files = open_files(); !files) return files.error();
     auto links = Links::open(options_);
     if (!links) return links.error();
+    const auto stands = load_and_measure(*links.value());
+    // Even of a run that failed: other clients may have read what it wrote.
+    const auto recorded = write_history();
+    if (stands && !recorded) return recorded.error();
+    return stands;
+  }
+
+ private:
+  Result<bool> load_and_measure(Links& links) {
     hooks_.ended = ended_;
-    Engine engine(*links.value(), options_, hooks_);
-    if (options_.load) {
-      const auto written = write_keys(engine, hooks_, options_, [this](std::uint64_t done) {
-        if (options_.quiet) return;
-        news_ << fmt::format("writing the keys: {} of {}", done, options_.keys) << std::endl;
-      });
-      if (!written) return written.error();
-    }
+    hooks_.recorder = recorder_.get();
+    Engine engine(links, options_, hooks_);
+    if (auto written = write_first(engine); !written) return written.error();
     auto result = measure(engine);
     if (!result) return result.error();
+    if (auto read = read_judged(engine); !read) return read.error();
     out_ << table_of_load(result.value(), options_) << std::flush;
     if (auto written = write_files(result.value()); !written) return written.error();
     return worthless_because(result.value(), options_).empty();
   }
 
- private:
   /// Before anything is measured, so that no run is lost to a path that is wrong.
   Result<void> open_files() {
     started_ = std::chrono::system_clock::now();
     if (!options_.json.empty()) {
       json_.open(options_.json);
       if (!json_) return file_error();
+    }
+    if (options_.recorded()) {
+      auto recorder = Recorder::create(options_.history, options_.judged_keys);
+      if (!recorder) return recorder.error();
+      recorder_ = std::move(recorder).value();
     }
     if (options_.hdr.empty()) return {};
     const std::chrono::duration<double> epoch = started_.time_since_epoch();
@@ -64,6 +79,41 @@ class Run {
 
   Error file_error() const {
     return Error{ErrorCode::io, fmt::format("--json {}: it cannot be written", options_.json)};
+  }
+
+  /// All keys, or those that are judged: a history has to know what a key held at its beginning.
+  Result<void> write_first(Engine& engine) {
+    const std::uint64_t keys = options_.load ? options_.keys : options_.judged_keys;
+    if (keys == 0) return {};
+    return write_keys(engine, hooks_, options_, keys, [this, keys](std::uint64_t done) {
+      if (options_.quiet) return;
+      news_ << fmt::format("writing the keys: {} of {}", done, keys) << std::endl;
+    });
+  }
+
+  /// Each judged key once: writes alone have an order whatever was lost of them.
+  Result<void> read_judged(Engine& engine) {
+    if (!options_.recorded()) return {};
+    std::uint64_t next = 0;
+    Phase phase;
+    phase.in_flight = kReadsAtEnd;
+    phase.duration_ns = kReadsAtEndNs;
+    phase.next = [&next, this]() -> std::optional<LoadOperation> {
+      if (next == options_.judged_keys) return std::nullopt;
+      return LoadOperation{OperationKind::read, next++, 1};
+    };
+    hooks_.passed = nullptr;
+    const auto read = engine.run(phase);
+    return read ? Result<void>{} : Result<void>(read.error());
+  }
+
+  Result<void> write_history() {
+    if (!recorder_) return {};
+    if (auto written = recorder_->write_file(); !written) return written;
+    out_ << fmt::format("history: {} operations on {} keys; `leasehold check {}` judges them\n",
+                        recorder_->size(), recorder_->keys(), options_.history)
+         << std::flush;
+    return {};
   }
 
   Result<PhaseResult> measure(Engine& engine) {
@@ -112,6 +162,7 @@ class Run {
   std::chrono::system_clock::time_point started_;
   std::ofstream json_;
   std::optional<HdrLog> hdr_;
+  std::unique_ptr<Recorder> recorder_;
   Engine::Hooks hooks_;
   std::vector<SecondSummary> seconds_;
   double passed_s_ = 0;

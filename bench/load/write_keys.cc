@@ -31,13 +31,14 @@ Error not_all_written(const Measured& total) {
 }  // namespace
 
 Result<void> write_keys(Engine& engine, Engine::Hooks& hooks, const LoadOptions& options,
+                        std::uint64_t keys,
                         const std::function<void(std::uint64_t done)>& progress) {
   std::uint64_t next = 0;
   std::vector<LoadOperation> again;
   Phase phase;
   phase.in_flight = std::clamp<std::uint64_t>(kKeysBytes / options.value_bytes, 1, kKeysInFlight);
-  phase.next = [&next, &options]() -> std::optional<LoadOperation> {
-    if (next == options.keys) return std::nullopt;
+  phase.next = [&next, keys]() -> std::optional<LoadOperation> {
+    if (next == keys) return std::nullopt;
     return LoadOperation{OperationKind::insert, next++, 1};
   };
   hooks.failed = [&again](const LoadOperation& operation) { again.push_back(operation); };

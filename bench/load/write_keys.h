@@ -1,4 +1,4 @@
-// Writes every key once, before a load reads them.
+// Writes keys once each, before a load reads them.
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -10,10 +10,11 @@
 
 namespace leasehold::bench {
 
-/// A key that could not be written is tried again some times. Changes `hooks`, which are those of
-/// `engine`; `progress` hears about once a second how many were begun. Errors: unavailable (not all
-/// could be written), stopped (the user wants an end), io.
+/// The first `keys` ones. A key that could not be written is tried again some times. Changes
+/// `hooks`, which are those of `engine`; `progress` hears about once a second how many were begun.
+/// Errors: unavailable (not all could be written), stopped (the user wants an end), io.
 Result<void> write_keys(Engine& engine, Engine::Hooks& hooks, const LoadOptions& options,
+                        std::uint64_t keys,
                         const std::function<void(std::uint64_t done)>& progress);
 
 }  // namespace leasehold::bench

@@ -228,5 +228,40 @@ TEST(Layout, WithoutALayoutTheRolesDecide) {
   EXPECT_EQ(at({slave, slave, slave}, Route::leader), servers);
 }
 
+TEST(LoadOptions, AHistoryIsOfLinearizableReadsOfTheRedisProtocol) {
+  LoadOptions options = usable();
+  options.history = "h";
+  ASSERT_TRUE(settle(options).ok());
+  EXPECT_EQ(options.judged_keys, 16U);
+
+  LoadOptions few = usable();
+  few.history = "h";
+  few.keys = 3;
+  ASSERT_TRUE(settle(few).ok());
+  EXPECT_EQ(few.judged_keys, 3U);
+  few.judged_keys = 4;
+  EXPECT_NE(refusal_of(few).find("--judged-keys takes 1 to 3"), std::string::npos);
+
+  LoadOptions etcd = usable();
+  etcd.history = "h";
+  etcd.etcd = true;
+  EXPECT_NE(refusal_of(etcd).find("--history is for --servers"), std::string::npos);
+
+  LoadOptions stale = usable();
+  stale.history = "h";
+  ASSERT_TRUE(take_read_mode("stale=1s", stale).ok());
+  EXPECT_NE(refusal_of(stale).find("--read-mode stale"), std::string::npos);
+  for (const char* mode : {"lease", "quorum", "log", "follower"}) {
+    LoadOptions judged = usable();
+    judged.history = "h";
+    ASSERT_TRUE(take_read_mode(mode, judged).ok());
+    EXPECT_EQ(refusal_of(judged), "") << mode;
+  }
+
+  LoadOptions alone = usable();
+  alone.judged_keys = 4;
+  EXPECT_NE(refusal_of(alone).find("--history"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace leasehold::bench

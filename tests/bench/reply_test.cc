@@ -48,6 +48,13 @@ TEST(FirstReply, ErrorsAndNullsAreKnown) {
   EXPECT_EQ(first_reply("*1\r\n$-1\r\n").value().kind, Kind::value);
 }
 
+TEST(FirstReply, TheBytesOfAStringAreItsText) {
+  EXPECT_EQ(first_reply("$5\r\nva\r\nl\r\n").value().text, "va\r\nl");
+  EXPECT_EQ(first_reply("$2\r\nab\r\n$2\r\ncd\r\n").value().text, "ab");
+  EXPECT_EQ(first_reply("$0\r\n\r\n").value().text, "");
+  EXPECT_EQ(first_reply("$-1\r\n").value().text, "");
+}
+
 TEST(FirstReply, WhatIsNoReplyIsRefused) {
   const std::string deep = [] {
     std::string text;
