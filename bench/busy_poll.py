@@ -3,6 +3,7 @@
 import os
 
 import cluster as c
+from judge import Judge
 from scene import KEYS, VALUE_BYTES, Bench
 from sweeps import WARMUP, Sweeps, say
 
@@ -23,10 +24,15 @@ def measure(options, report):
         targets = {"echo": ("get", echo.port), "plain": ("get", plain.port), "busy": ("get", busy.port)}
         pids = {"echo": echo.tree(), "plain": [plain.leader_pid], "busy": [busy.leader_pid]}
         setups = {name: "LEASEHOLD READMODE lease" for name in ("plain", "busy")}
-        client = c.Client(options.programs / "bench_client", targets, setups, KEYS, VALUE_BYTES, WARMUP, options.work)
+        judges = {name: Judge(options, report, title, bench.port, VALUE_BYTES) for name, title, bench in (
+            ("busy", f"lease reads, --busy-poll {POLL}", busy), ("plain", "lease reads, without --busy-poll", plain))}
+        client = c.Client(options.programs / "bench_client", targets, setups, KEYS, VALUE_BYTES, WARMUP, options.work,
+                          judges=judges)
         sweeps = Sweeps("busy poll ", client, list(targets), pids, {name: options.reads for name in targets})
         sweeps.run_pinned(options.pairs, [0], [1])
         client.close()
+        for judge in judges.values():
+            judge.conclude()
     series = sweeps.series
     report.series("echo beside a busy poll", series["echo"])
     report.series(f"lease read, --busy-poll {POLL}", series["busy"], "echo", series["echo"])

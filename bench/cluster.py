@@ -228,12 +228,14 @@ def start_redis(directory, tls=None, flags=(), before=()):
     raise MeasureError(f"redis-server did not start: see {process.log_path}")
 
 
-def load(programs, command, port, keys, value_bytes):
-    """`load` writes every key once, pipelined, `verify` reads it back. Returns the seconds."""
+def load(programs, command, port, keys, value_bytes, history=None, judged_keys=1):
+    """`load` writes every key once, pipelined, `verify` reads it back. Returns the seconds. `history`: a file, for what
+    was asked of the first `judged_keys` and answered."""
+    recorded = ["--history", history] if history else []
     done = subprocess.run(
         [str(word) for word in (
-            programs / "bench_client", "--keys", keys, "--value-bytes", value_bytes, command,
-            "--address", f"127.0.0.1:{port}", "--depth", 512)], capture_output=True, text=True)
+            programs / "bench_client", "--keys", keys, "--value-bytes", value_bytes, "--judged-keys", judged_keys,
+            command, "--address", f"127.0.0.1:{port}", "--depth", 512, *recorded)], capture_output=True, text=True)
     if done.returncode != 0:
         raise MeasureError(f"{command}: {done.stderr.strip()}")
     result = json.loads(done.stdout)
@@ -245,17 +247,21 @@ def load(programs, command, port, keys, value_bytes):
 
 class Client:
     """bench_client in its mode `blocks`: one block at a time. A target is an operation and a port or an
-    address. `flags` are further ones of the program, not of the mode."""
+    address. `flags` are further ones of the program, not of the mode. `judges`: of targets, by their names."""
 
-    def __init__(self, program, targets, setups, keys, value_bytes, warmup, log_dir, flags=()):
+    def __init__(self, program, targets, setups, keys, value_bytes, warmup, log_dir, flags=(), judges=None):
         self.warmup = warmup
-        arguments = [program, "--keys", keys, "--value-bytes", value_bytes, *flags, "blocks",
+        judges = judges or {}
+        judged = ["--judged-keys", max(judge.keys for judge in judges.values())] if judges else []
+        arguments = [program, "--keys", keys, "--value-bytes", value_bytes, *flags, *judged, "blocks",
                      "--warmup", warmup]
         for name, (operation, place) in targets.items():
             address = place if isinstance(place, str) else f"127.0.0.1:{place}"
             arguments += ["--target", f"{name}={operation}@{address}"]
         for name, words in setups.items():
             arguments += ["--setup", f"{name}={words}"]
+        for name, judge in judges.items():
+            arguments += ["--history", f"{name}={judge.file()}"]
         self.log_path = pathlib.Path(log_dir) / "client.log"
         self.log = open(self.log_path, "ab")
         self.child = subprocess.Popen([str(argument) for argument in arguments], text=True,

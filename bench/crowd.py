@@ -10,6 +10,7 @@ import tempfile
 
 import cluster as c
 import load_blocks
+from judge import Judge
 from scene import KEYS, VALUE_BYTES, Bench
 from stats import Histogram
 from sweeps import say
@@ -47,18 +48,21 @@ def merged(results):
             "not_connected": sum(result["errors"].get(NOT_CONNECTED, 0) for result in results)}
 
 
-def crowd(connections, counts):
-    """A block for load_blocks.measure(), of so many connections. Adds what failed to `counts`, by (kind, address)."""
+def crowd(connections, counts, judges):
+    """A block for load_blocks.measure(), of so many connections. Adds what failed to `counts`, by (kind, address).
+    `judges`: by address."""
     def run(program, _work, address, flags, seconds):
         with contextlib.ExitStack() as stack:
             folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="crowd-")))
             clients = []
             for number, share in enumerate(shares(connections, CLIENTS)):
                 out = folder / f"{number}.json"
+                recorded = judges[address].flags() if address in judges else []
                 clients.append((out, subprocess.Popen(
                     [str(word) for word in (program, "bench", *load_blocks.servers(address), "--no-load", "--quiet",
                                             "--warm-up", f"{WARM_UP_S:g}s", "--duration", f"{int(seconds * 1000)}ms",
-                                            "--connections", share, "--seed", number + 1, "--json", out, *flags)],
+                                            "--connections", share, "--seed", number + 1, "--json", out, *flags,
+                                            *recorded)],
                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)))
                 stack.callback(clients[-1][1].kill)
             results = []
@@ -103,15 +107,17 @@ def measure(options, report):
         bench.fill(port=redis.port)
         say(f"{name}: closed loop, {CLIENTS} clients, blocks of {BLOCK_S:g} s, {VALUE_BYTES}-byte values")
         counts = {}
+        judge = Judge(options, report, name, bench.port, VALUE_BYTES)
         before = bench.counters()
         found = load_blocks.measure(
             options.program, options.work, name,
             {"Redis": (f"127.0.0.1:{redis.port}", redis.tree()), name: (bench.address, [bench.leader_pid])},
             ["--keys", KEYS, "--value-size", VALUE_BYTES], max(1, options.pairs // 2), BLOCK_S,
-            crowd(CONNECTIONS, counts))
+            crowd(CONNECTIONS, counts, {bench.address: judge}))
         after = bench.counters()
         if after["term"] != before["term"] or after["lease_fallbacks"] != before["lease_fallbacks"]:
             raise c.MeasureError("the lease was lost during the run; measure again on a quieter machine")
+        judge.conclude()
         load_blocks.report_pair(report, name, found[name], "Redis", found["Redis"])
         for what, address in (("", bench.address), (" of Redis", f"127.0.0.1:{redis.port}")):
             report.value(f"{name}{what}: without an answer {UNANSWERED_NS / 1e9:g} s after the end of a block",

@@ -7,6 +7,7 @@ import time
 
 import cluster as c
 import load_blocks
+from judge import Judge
 from report import interval_json
 from scene import Bench
 from stats import Histogram, bootstrap, ratio, share_of
@@ -19,6 +20,8 @@ IN_FLIGHT = 8
 BLOCK_S = 2.0
 # How much of the file the bare writes go round in.
 FILE_BLOCKS = 64
+# Values of the judged keys are written before each block and read behind it.
+JUDGED_KEYS = 2
 # The log of each node is on this disk.
 COPIES = 3
 
@@ -80,11 +83,12 @@ class Loopback:
         self.child.join(10)
 
 
-def sets(options, bench, seconds):
+def sets(options, bench, judge, seconds):
     """The same of the group, by `leasehold bench`."""
     for _ in range(load_blocks.TRIALS):
         result = load_blocks.block(options.program, options.work, bench.address, [
-            "--workload", "set", "--keys", KEYS, "--value-size", VALUE_BYTES, "--in-flight", IN_FLIGHT], seconds)
+            "--workload", "set", "--keys", KEYS, "--value-size", VALUE_BYTES, "--in-flight", IN_FLIGHT,
+            *judge.flags()], seconds)
         if not result["discarded"]:
             return result
     raise c.MeasureError(f"{NAME}: {result['discarded']}")
@@ -102,12 +106,13 @@ def measure(options, report):
         bench.stack.callback(loopback.close)
         found = {name: Series() for name in ("disk", "loopback", NAME)}
         say(f"{NAME}: {IN_FLIGHT} SETs in flight, blocks of {BLOCK_S:g} s, beside synced writes and a stream of TCP")
+        judge = Judge(options, report, NAME, bench.port, VALUE_BYTES, JUDGED_KEYS)
         pairs = options.pairs
         for sweep in range(pairs + 1):
             for name in list(found) if sweep % 2 == 0 else reversed(found):
                 if name == NAME:
                     before = c.cpu_ns(bench.pids)
-                    result = sets(options, bench, BLOCK_S)
+                    result = sets(options, bench, judge, BLOCK_S)
                     used = c.cpu_ns(bench.pids) - before
                     amount, seconds = result["operations"] * VALUE_BYTES, result["elapsed_ns"] / 1e9
                     histogram = Histogram.merged(Histogram(one["slots"]) for one in result["latency"].values())
@@ -123,6 +128,7 @@ def measure(options, report):
                 say(f"  {NAME} {sweep}/{pairs}  MiB/s: " + "  ".join(
                     f"{name} {series.rates[-1][0] / series.rates[-1][1] / (1 << 20):.0f}"
                     for name, series in found.items()))
+        judge.conclude()
     tell(report, found)
 
 

@@ -37,10 +37,10 @@ def block(program, work, address, flags, seconds):
     return result
 
 
-def measure(program, work, title, targets, flags, pairs, seconds=1.0, run=block):
+def measure(program, work, title, targets, flags, pairs, seconds=1.0, run=block, judges=None):
     """`targets`: an address and the processes of its servers, by name. Forwards and backwards, as Sweeps; the first
-    block of each does not count. Returns the series by name, or in the place of one the reason for which it is not to
-    be quoted."""
+    block of each does not count. `judges`: of targets, by name. Returns the series by name, or in the place of one the
+    reason for which it is not to be quoted."""
     found = {name: Series() for name in targets}
     for sweep in range(pairs + 1):
         for name in list(targets) if sweep % 2 == 0 else reversed(targets):
@@ -49,7 +49,8 @@ def measure(program, work, title, targets, flags, pairs, seconds=1.0, run=block)
                 continue
             for _ in range(TRIALS):
                 before = c.cpu_ns(pids)
-                result = run(program, work, address, flags, seconds)
+                judge = (judges or {}).get(name)
+                result = run(program, work, address, [*flags, *(judge.flags() if judge else [])], seconds)
                 used = c.cpu_ns(pids) - before
                 if not result["discarded"]:
                     break

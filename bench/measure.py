@@ -27,14 +27,15 @@ import disturbed
 import goals
 import instructions
 import large
-import load_blocks
+import loads
 import open_rates
 import planned
 import ten_million
+from judge import KEYS as JUDGED_KEYS
+from judge import Judge
 from report import Report
 from stats import Histogram
 from sweeps import WARMUP, Noise, Series, Sweeps, say
-from transfers import Etcd
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests"))
 import results  # noqa: E402  pylint: disable=wrong-import-position
@@ -43,8 +44,6 @@ KEYS = 1000
 VALUE_BYTES = 256
 PROOF_READS = 10_000
 REST_S = 3.0
-# How many are under way at once, beside etcd.
-ETCD_WRITES = (1, 64, 512, 4096)
 
 
 def measure_lease_check(options, report):
@@ -79,8 +78,9 @@ def measure_reads(options, report, cluster, leader, floors, placement, cores):
         pids["redis"] = redis.tree()
     setups = {name: f"LEASEHOLD READMODE {name}" for name in ("lease", "quorum")}
     say(f"reads, {placement}: closed loop, one connection, {VALUE_BYTES}-byte values")
+    judge = Judge(options, report, f"reads, {placement}", port, VALUE_BYTES, modes=list(setups))
     client = c.Client(options.programs / "bench_client", targets, setups, KEYS, VALUE_BYTES, WARMUP,
-                      options.work)
+                      options.work, judges={name: judge for name in setups})
     sweeps = Sweeps("reads ", client, list(targets), pids,
                     {name: options.reads for name in targets})
     before = cluster.leader_counters(leader)
@@ -92,6 +92,7 @@ def measure_reads(options, report, cluster, leader, floors, placement, cores):
         raise c.MeasureError(f"{reads} lease reads raised the counter of lease reads by "
                              f"{after['lease_hits'] - before['lease_hits']}: the lease was lost "
                              "during the run; measure again on a quieter machine")
+    judge.conclude()
     series = sweeps.series
     at = f", {placement}"
     report.series("echo" + at, series["echo"])
@@ -104,9 +105,11 @@ def measure_reads(options, report, cluster, leader, floors, placement, cores):
 
 def prove_lease_reads(options, report, cluster, leader):
     """Ten thousand reads cost the cluster nothing: no log entry, no sync, no message."""
+    judge = Judge(options, report, f"{PROOF_READS} lease reads", cluster.client_ports[leader], VALUE_BYTES)
     client = c.Client(options.programs / "bench_client",
                       {"lease": ("get", cluster.client_ports[leader])},
-                      {"lease": "LEASEHOLD READMODE lease"}, KEYS, VALUE_BYTES, 0, options.work)
+                      {"lease": "LEASEHOLD READMODE lease"}, KEYS, VALUE_BYTES, 0, options.work,
+                      judges={"lease": judge})
     before = cluster.leader_counters(leader)
     began = time.monotonic()
     client.block("lease", PROOF_READS)
@@ -127,6 +130,7 @@ def prove_lease_reads(options, report, cluster, leader):
                                  "lease reads")
     report.value(f"rise of heartbeats_sent over {PROOF_READS} lease reads",
                  rise["heartbeats_sent"], f"in {elapsed:.2f} s")
+    judge.conclude()
 
 
 def measure_writes(options, report, cluster, leader, floors):
@@ -135,8 +139,9 @@ def measure_writes(options, report, cluster, leader, floors):
     targets = {"null": ("set", null.port), "write": ("set", port), "log": ("get", port)}
     pids = {"null": null.tree(), "write": [p.pid for p in cluster.processes.values()],
             "log": [p.pid for p in cluster.processes.values()]}
+    judge = Judge(options, report, "writes", port, VALUE_BYTES, modes=("lease", "log"))
     client = c.Client(options.programs / "bench_client", targets, {"log": "LEASEHOLD READMODE log"},
-                      KEYS, VALUE_BYTES, WARMUP, options.work)
+                      KEYS, VALUE_BYTES, WARMUP, options.work, judges={name: judge for name in ("write", "log")})
     sweeps = Sweeps("writes", client, list(targets), pids,
                     {name: options.writes for name in targets})
     before = cluster.leader_counters(leader)
@@ -145,54 +150,13 @@ def measure_writes(options, report, cluster, leader, floors):
     client.close()
     if after["term"] != before["term"]:
         raise c.MeasureError("the leader changed during the writes; measure again")
+    judge.conclude()
     series = sweeps.series
     report.series("null-replicate", series["null"])
     report.series("write", series["write"], "null-replicate", series["null"])
     report.series("log read", series["log"], "null-replicate", series["null"])
 
 
-def measure_loads(options, report, cluster, leader, floors):
-    """Many requests at once, by `leasehold bench`: GETs beside Redis, SETs beside the floor that batches as we do."""
-    port, redis, null = cluster.client_ports[leader], floors.get("redis"), floors["null"]
-    everybody = [process.pid for process in cluster.processes.values()]
-
-    def pair(name, pids, floor_name, floor, flags):
-        found = load_blocks.measure(
-            options.program, options.work, name,
-            {floor_name: (f"127.0.0.1:{floor.port}", floor.tree()), name: (f"127.0.0.1:{port}", pids)},
-            ["--keys", KEYS, "--value-size", VALUE_BYTES, *flags], options.pairs)
-        load_blocks.report_pair(report, name, found[name], floor_name, found[floor_name])
-
-    say(f"loads: closed loop, blocks of a second, {VALUE_BYTES}-byte values")
-    if redis:
-        pids = [cluster.processes[leader].pid]
-        pair("pipelined GET", pids, "Redis", redis, ["--connections", 16, "--pipeline", 32])
-        pair("GET at 64 connections", pids, "Redis", redis, ["--connections", 64])
-    pair("512 writes in flight", everybody, "null-replicate", null, ["--workload", "set", "--in-flight", 512])
-
-
-def measure_beside_etcd(options, report, cluster, leader):
-    """Writes, by `leasehold bench`, beside three members of etcd in its own protocol."""
-    if shutil.which("etcd") is None:
-        say("etcd is not installed (Debian: etcd-server): nothing is held against it")
-        return
-    etcd = Etcd(options.work)
-    try:
-        etcd.start()
-        targets = {"etcd": (load_blocks.ETCD + etcd.addresses, etcd.pids)}
-        say(f"writes beside etcd: closed loop, blocks of a second, {VALUE_BYTES}-byte values")
-        for under_way in ETCD_WRITES:
-            name = "write beside etcd" if under_way == 1 else f"writes of {under_way} clients"
-            targets[name] = (f"127.0.0.1:{cluster.client_ports[leader]}",
-                             [process.pid for process in cluster.processes.values()])
-            found = load_blocks.measure(
-                options.program, options.work, name, targets,
-                ["--keys", KEYS, "--value-size", VALUE_BYTES, "--workload", "set", "--in-flight", under_way],
-                options.pairs)
-            load_blocks.report_pair(report, name, found[name], "etcd", found["etcd"])
-            del targets[name]
-    finally:
-        etcd.stop()
 
 
 def measure_disk(options, report):
@@ -223,7 +187,8 @@ def measure_many_keys(options, report, cluster, leader):
     """Loads many keys, restarts all nodes, and reads every key back."""
     keys = options.keys
     say(f"{keys} keys")
-    seconds = c.load(options.programs, "load", cluster.client_ports[leader], keys, VALUE_BYTES)
+    judge = Judge(options, report, "keys", cluster.client_ports[leader], VALUE_BYTES)
+    seconds = c.load(options.programs, "load", judge.port, keys, VALUE_BYTES, judge.file(), JUDGED_KEYS)
     report.value(f"load of {keys} keys, pipelined", round(seconds, 2), "s")
     for node, process in cluster.processes.items():
         report.value(f"node {node} after the load: memory",
@@ -234,9 +199,11 @@ def measure_many_keys(options, report, cluster, leader):
         leader = cluster.start()
         report.value(f"restart after {name}, until a lease", round(time.monotonic() - began, 2),
                      "s")
-        seconds = c.load(options.programs, "verify", cluster.client_ports[leader], keys, VALUE_BYTES)
+        judge.port = cluster.client_ports[leader]
+        seconds = c.load(options.programs, "verify", judge.port, keys, VALUE_BYTES, judge.file(), JUDGED_KEYS)
         report.value(f"read back of {keys} keys after {name}", round(seconds, 2), "s")
         say(f"  read back after {name}")
+    judge.conclude()
     return leader
 
 
@@ -270,9 +237,9 @@ def measure_one_group(options, report):
         if "writes" in parts:
             measure_writes(options, report, cluster, leader, floors)
         if "loads" in parts:
-            measure_loads(options, report, cluster, leader, floors)
+            loads.measure(options, report, cluster, leader, floors)
         if "etcd" in parts:
-            measure_beside_etcd(options, report, cluster, leader)
+            loads.measure_beside_etcd(options, report, cluster, leader)
         if "open" in parts:
             open_rates.measure(options, report, cluster, leader, floors)
         if "keys" in parts and options.keys:

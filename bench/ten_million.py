@@ -5,6 +5,8 @@ import signal
 import time
 
 import cluster as c
+from judge import KEYS as JUDGED_KEYS
+from judge import Judge
 from scene import VALUE_BYTES, Bench
 from sweeps import say
 
@@ -20,7 +22,8 @@ def measure(options, report):
     keys = options.many_keys
     with Bench(options, "many-keys") as bench:
         say(f"{keys} keys of {VALUE_BYTES} bytes")
-        seconds = c.load(options.programs, "load", bench.port, keys, VALUE_BYTES)
+        judge = Judge(options, report, f"{keys} keys, two restarts", bench.port, VALUE_BYTES)
+        seconds = c.load(options.programs, "load", bench.port, keys, VALUE_BYTES, judge.file(), JUDGED_KEYS)
         memory = [resident_gib(bench)]
         say(f"  loaded in {seconds:.1f} s, {keys / seconds:.0f} a second; {memory[0]:.3f} GiB")
         restarts = []
@@ -30,8 +33,10 @@ def measure(options, report):
             bench.leader = bench.cluster.start()
             restarts.append(time.monotonic() - began)
             say(f"  restart after {how.name}: a lease in {restarts[-1]:.2f} s")
-        read = c.load(options.programs, "verify", bench.port, keys, VALUE_BYTES)
+        read = c.load(options.programs, "verify", bench.port, keys, VALUE_BYTES, judge.file(), JUDGED_KEYS)
         memory.append(resident_gib(bench))
+        judge.port = bench.port
+        judge.conclude()
         say(f"  read back in {read:.1f} s; {memory[1]:.3f} GiB")
     found = {"thousands loaded in a second": (round(keys / seconds / 1000, 1), ""),
              "thousands read back in a second": (round(keys / read / 1000, 1), ""),

@@ -34,6 +34,24 @@ class LoadBlocksTest(unittest.TestCase):
         self.assertEqual(self.asked, ["a:1", "b:2", "b:2", "a:1", "a:1", "b:2", "b:2", "a:1"])
         self.assertEqual([len(found[name].blocks) for name in TARGETS], [3, 3])
 
+    def test_only_what_has_a_judge_is_recorded_each_block_in_a_file_of_its_own(self):
+        class Judge:
+            files = 0
+
+            def flags(self):
+                self.files += 1
+                return ["--history", self.files]
+
+        flags = []
+
+        def run(_program, _work, address, given, seconds):
+            flags.append((address, given))
+            return self.run_of({})(_program, _work, address, given, seconds)
+
+        load_blocks.measure("program", None, "title", TARGETS, ["-x"], 1, run=run, judges={"one": Judge()})
+        self.assertEqual(flags, [("a:1", ["-x", "--history", 1]), ("b:2", ["-x"]), ("b:2", ["-x"]),
+                                 ("a:1", ["-x", "--history", 2])])
+
     def test_members_of_etcd_are_named_as_such(self):
         self.assertEqual(load_blocks.servers("a:1,b:2"), ("--servers", "a:1,b:2"))
         self.assertEqual(load_blocks.servers("etcd=a:1,b:2"), ("--etcd", "a:1,b:2"))
