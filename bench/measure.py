@@ -157,8 +157,6 @@ def measure_writes(options, report, cluster, leader, floors):
     report.series("log read", series["log"], "null-replicate", series["null"])
 
 
-
-
 def measure_disk(options, report):
     say("disk")
     text = subprocess.run([options.programs / "floor_wal", "--json", "--dir", options.work],
