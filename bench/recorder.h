@@ -20,8 +20,8 @@ namespace leasehold::bench {
 ///
 /// A value is known by its first bytes. Each that is written to a judged key begins with a number
 /// that no other process writes either, so that histories of several processes can be joined. To
-/// record takes some nanoseconds and memory; the file is written when nothing is measured any more.
-/// One thread. Instants are of monotonic_ns(), one clock for all processes of a machine.
+/// record takes less than 100 ns, and memory; the file is written when nothing is measured any
+/// more. One thread. Instants are of monotonic_ns(), one clock for all processes of a machine.
 class Recorder {
  public:
   static constexpr std::size_t kFrontBytes = 16;
