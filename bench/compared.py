@@ -46,14 +46,14 @@ def ratios(found, names):
         at = one["ratio"]
         row[one["measure"]] = ("thrown away" if one["thrown_away"] else
                                f"{at['value']:.2f} [{at['low']:.2f}, {at['high']:.2f}]")
-    columns = sorted({name for row in rows.values() for name in row if name not in ("load", "Leasehold /")})
+    columns = [name for name in ("p50", "p99", "rate", "CPU") if any(name in row for row in rows.values())]
     return [{"load": row["load"], "Leasehold /": row["Leasehold /"]} | {name: row.get(name) for name in columns}
             for row in rows.values()]
 
 
 def notes(found):
     machine, options = found["machine"], found["options"]
-    cores = f"{machine['cores']} cores ({machine['processor']}), Linux {machine['kernel']}"
+    cores = f"{machine['cores']} cores ({machine['processor']}), {machine['kernel']}"
     told = [f"{cores}; all servers, their client and one disk here; values of {options['value_bytes']} bytes; "
             f"processor time stolen: {100 * machine['stolen_share']:.1f} %",
             "versions: " + ", ".join(found["versions"]),
