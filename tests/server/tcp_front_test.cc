@@ -112,8 +112,9 @@ TEST_P(TcpFrontTest, ProtocolErrorsGetTheirReplyAndTheEnd) {
   open();
   RespClient good = connect();
   RespClient bad = connect();
-  // An array whose announced bulk is far too large, then more bytes than the server reads.
-  static_cast<void>(bad.send({Words{std::string(17U << 20U, 'x')}}, kPatience));
+  // An array whose announced bulk is far too large, then more bytes than the server reads: to send
+  // them all never ends.
+  static_cast<void>(bad.send({Words{std::string(17U << 20U, 'x')}}, milliseconds(500)));
   const auto reply = bad.reply(kPatience);
   ASSERT_TRUE(reply.ok()) << reply.error().message;
   EXPECT_EQ(reply.value().text, "ERR Protocol error: invalid bulk length");
