@@ -11,7 +11,7 @@ import load_blocks
 from sweeps import say
 
 KEYS = 16
-# At the end reads and writes of the same keys overlap for so long, in each read mode of the part.
+# At the end clients read and write the same keys at the same time, for so many seconds in each read mode of the part.
 MIX_S = 0.5
 MIX_CONNECTIONS = 8
 ROW = "judged, "

@@ -9,8 +9,8 @@
 namespace leasehold::raft {
 namespace {
 
-// What was handed out a `patience` ago is not committed. While the own disk has not stored it, the
-// others could have committed it alone.
+// The others have not committed what they got a `patience` ago. They need this node's disk for that
+// only where one of them is missing, and then no other leader could commit it either.
 bool others_stall(const Ring<UnansweredBatch>& unanswered, Index commit, PromiseInstant now,
                   Duration patience) {
   for (const UnansweredBatch& batch : unanswered) {
@@ -344,7 +344,7 @@ std::optional<RoleChangeReason> Core::Impl::stalled() const {
   const bool disk =
       !unanswered_.empty() && now_.promise - unanswered_.front().handed_out >= patience;
   // While all disks stand still no leader could write, and the lease of this one serves reads. Once
-  // the others move again, this disk has half of the time to do so as well.
+  // the others move again, this disk has half an election timeout to follow.
   // Test: Election.ALeaderWhoseDiskStallsLeadsOnWhileTheOthersStoreNothing.
   const Leader* leader = as_leader();
   const bool others_write =

@@ -134,8 +134,8 @@ struct Leader {
   /// What the lease rests on meanwhile: the process says when that is to be checked. Invariant:
   /// kNoClass unless at_rest.
   LeaseClassId lease_class = kNoClass;
-  /// The last input at which the others had not stored for half an election timeout what they were
-  /// to store. Their disks may stand still for the same reason as this node's.
+  /// When an input last showed that the others had left something unstored for half an election
+  /// timeout. Their disks may stand still for the same reason as this node's.
   PromiseInstant others_stalled = PromiseInstant::earliest();
   /// Not all members were sent the newest round: no quorum may ever acknowledge it.
   bool partial_round = false;
