@@ -32,7 +32,7 @@ struct Options {
   std::vector<std::string> targets;
   std::vector<std::string> setups;
   std::vector<std::string> histories;
-  std::string history;  ///< of load and verify
+  std::string history;  ///< of load, verify and open
   std::uint64_t judged_keys = Recorder::kKeysUsual;
   Workload workload;
   std::uint64_t leases = 1000;
@@ -278,7 +278,7 @@ Result<void> run_all_keys(const Options& options, Operation operation) {
   return done ? written : done;
 }
 
-Result<void> run_open(const OpenLoopOptions& options) {
+Result<void> measure_open(const OpenLoopOptions& options) {
   auto result = open_loop(options);
   if (!result) return result.error();
   const OpenLoopResult& loop = result.value();
@@ -300,6 +300,16 @@ Result<void> run_open(const OpenLoopOptions& options) {
   if (loop.failures > 0) line["first_failure"] = loop.first_failure;
   std::cout << line.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) << std::endl;
   return {};
+}
+
+Result<void> run_open(const Options& options, OpenLoopOptions open) {
+  if (options.history.empty()) return measure_open(open);
+  const auto recorder = open_history(options.history, open.workload.operation, options);
+  if (!recorder) return recorder.error();
+  open.recorder = recorder.value().get();
+  const auto done = measure_open(open);
+  const auto written = recorder.value()->write_file();
+  return done ? written : done;
 }
 
 /// Of every open loop.
@@ -330,6 +340,12 @@ void add_schedule(CLI::App& command, OpenLoopOptions& options) {
                   "so long before a request is due the client polls and does not sleep; at high "
                   "rates it is less, so that the client may sleep for half of the time")
       ->capture_default_str();
+}
+
+void add_history(CLI::App& command, Options& options) {
+  command.add_option(
+      "--history", options.history,
+      "a file: what was asked of the first keys and answered, for `leasehold check`");
 }
 
 CLI::App* add_open(CLI::App& app, OpenLoopOptions& options) {
@@ -418,24 +434,23 @@ int run(int argc, char** argv) {
       app.add_subcommand("verify", "GETs every key once, pipelined, and compares the values.");
   for (CLI::App* each : {load, verify}) {
     each->add_option("--address", options.address, "HOST:PORT")->required();
-    each->add_option(
-        "--history", options.history,
-        "a file: what was asked of the first keys and answered, for `leasehold check`");
+    add_history(*each, options);
     each->add_option("--depth", options.depth, "requests in flight")
         ->capture_default_str()
         ->check(CLI::PositiveNumber);
   }
   OpenLoopOptions open_options;
   OpenLoopOptions renew_options;
-  const CLI::App* open = add_open(app, open_options);
+  CLI::App* open = add_open(app, open_options);
+  add_history(*open, options);
   const CLI::App* renew = add_renew(app, renew_options);
   CLI11_PARSE(app, argc, argv);
 
   open_options.workload = options.workload;
   renew_options.workload = renewals_of(options, renew_options.workload.ids);
   const auto done = blocks->parsed()  ? run_blocks(options)
-                    : open->parsed()  ? run_open(open_options)
-                    : renew->parsed() ? run_open(renew_options)
+                    : open->parsed()  ? run_open(options, open_options)
+                    : renew->parsed() ? run_open(options, renew_options)
                     : load->parsed()  ? run_all_keys(options, Operation::set)
                                       : run_all_keys(options, Operation::get);
   if (!done) std::cerr << "bench_client: " << done.error().message << "\n";

@@ -13,7 +13,8 @@ import time
 
 import cluster as c
 import paced
-from scene import Bench
+from judge import Judge
+from scene import VALUE_BYTES, Bench
 from stats import Histogram, compared
 from sweeps import Noise, say
 
@@ -64,6 +65,7 @@ class Disturber:
         self.fallbacks = 0  # of reads at any node, beside all events
         self.failures = 0  # reads that were refused
         self.left = []  # of each block, the share of the requests that no standstill of the client takes away
+        self.judge = None  # of all reads and writes, from the first one on
         self.bench = Bench(options, "disturbed", flags=lambda node: LOG_FLAGS, environment=self.environment)
 
     def environment(self, node):
@@ -86,7 +88,7 @@ class Disturber:
         return every
 
     def fill(self):
-        self.bench.fill(KEYS)
+        self.judge.ask("load", KEYS, self.bench.port)
 
     def snapshot(self, *nodes):
         """LEASEHOLD SNAPSHOT: a node makes its store durable and cuts its log."""
@@ -174,7 +176,7 @@ def block(disturber, event):
     """(histogram of the reads, why it does not count)."""
     bench, options = disturber.bench, disturber.options
     before, fallbacks = bench.counters(), disturber.lease_fallbacks()
-    client = paced.start(options, bench.port, RATE, BLOCK_S, write_rate=WRITE_RATE, setup=LEASE,
+    client = paced.start(options, bench.port, RATE, BLOCK_S, write_rate=WRITE_RATE, setup=LEASE, judge=disturber.judge,
                          flags=["--list-waits"])
     try:
         until("nothing", lambda: bench.counters()["lease_hits"] - before["lease_hits"] >= READS_BEFORE)
@@ -247,7 +249,7 @@ def busy_rate(options, bench):
         rate = round(rate * min(2.0, max(1.1, BUSY / max(share, 0.01))))
 
 
-def hold(options, report, bench):
+def hold(options, report, bench, judge):
     """The long part. Returns how many reads fell back."""
     paced.together(bench.pids)
     rate = busy_rate(options, bench)
@@ -256,7 +258,7 @@ def hold(options, report, bench):
 
     def run():
         client = paced.start(options, bench.port, rate, 60 * options.minutes, write_rate=WRITE_RATE, setup=LEASE,
-                             alone=False)
+                             alone=False, judge=judge)
         try:
             while client.poll() is None:
                 try:
@@ -285,7 +287,8 @@ def hold(options, report, bench):
 def measure(options, report):
     disturber = Disturber(options, shim_of(options))
     with disturber.bench as bench:
-        bench.fill(KEYS)
+        disturber.judge = Judge(options, report, "lease reads beside events", bench.port, VALUE_BYTES)
+        disturber.fill()
         paced.apart(bench.pids)
         rounds = max(3, options.pairs // 3)
         say(f"lease reads, {RATE} a second, and {WRITE_RATE} writes, blocks of {BLOCK_S:g} s")
@@ -296,4 +299,7 @@ def measure(options, report):
                      "%")
         report.value("lease reads beside events: refused", disturber.failures, "reads")
         report.value("lease reads, beside events and for long: fallbacks",
-                     disturber.fallbacks + disturber.failures + hold(options, report, bench), "reads")
+                     disturber.fallbacks + disturber.failures + hold(options, report, bench, disturber.judge),
+                     "reads")
+        disturber.judge.port = bench.port
+        disturber.judge.conclude()

@@ -32,9 +32,10 @@ class Judge:
         # A history has to know what a key held at its beginning.
         self.ask("load")
 
-    def ask(self, command):
-        """`load` writes each judged key, `verify` reads it."""
-        c.load(self.options.programs, command, self.port, self.keys, self.value_bytes, self.file(), self.keys)
+    def ask(self, command, keys=None, port=None):
+        """`load` writes the first keys, `verify` reads them; if nothing else is said, those that are judged."""
+        c.load(self.options.programs, command, port or self.port, keys or self.keys, self.value_bytes, self.file(),
+               self.keys)
 
     def file(self):
         """For the history of one more process."""

@@ -30,6 +30,7 @@ struct Pending {
   std::uint64_t late = 0;
   bool write = false;
   bool counts = false;  ///< due after the warm-up
+  Recorder::Place place = Recorder::kNowhere;
 };
 
 struct Connection {
@@ -175,10 +176,13 @@ class OpenLoop {
       return;
     }
     const bool write = only_writes || random_.below(100) < options_.writes_percent;
-    connection.output += request_of(workload(write), next_key());
+    const std::uint64_t key = next_key();
+    std::string request = request_of(workload(write), key);
+    const auto place = begin_record(options_.recorder, workload(write), key, request);
+    connection.output += request;
     const bool is_set = write || options_.workload.operation == Operation::set;
     const std::uint64_t late = monotonic_ns() - due;
-    connection.pending.push_back({due, late, is_set, counts});
+    connection.pending.push_back({due, late, is_set, counts, place});
     ++in_flight_;
     if (counts) result_.late.record(late);
   }
@@ -240,6 +244,10 @@ class OpenLoop {
   void finish(const Pending& request, std::string_view reply) {
     --in_flight_;
     last_reply_ = monotonic_ns();
+    if (request.place != Recorder::kNowhere) {
+      record_reply(*options_.recorder, request.place,
+                   request.write ? Operation::set : Operation::get, reply, last_reply_);
+    }
     if (!request.counts) return;
     const std::uint64_t wait = last_reply_ - request.due;
     (request.write ? result_.writes : result_.reads).record(wait);

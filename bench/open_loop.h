@@ -33,6 +33,8 @@ struct OpenLoopOptions {
   /// since the kernel stops a real-time thread that uses its processor for 95 % of a second.
   std::uint64_t spin_us = 0;
   bool list_waits = false;
+  /// Of the reads and the writes, those of the warm-up too; may be null. It outlives the run.
+  Recorder* recorder = nullptr;
 };
 
 /// A request of a run that lists them, in nanoseconds.

@@ -1,6 +1,8 @@
 """Reads and writes on a schedule, at rising rates, beside their floors. The client has the last core for itself."""
 
 import paced
+from judge import Judge
+from scene import VALUE_BYTES
 from stats import Histogram
 from sweeps import say
 
@@ -10,9 +12,9 @@ BLOCK_S = 1.0
 TRIALS = 3
 
 
-def block(options, kind, target, port, rate):
+def block(options, kind, target, port, rate, judge):
     """One second of load."""
-    client = paced.start(options, port, rate, BLOCK_S,
+    client = paced.start(options, port, rate, BLOCK_S, judge=judge,
                          flags=["--list-waits", "--writes", 100 if kind == "writes" else 0])
     try:
         return paced.steady(paced.result(client, f"{target} at {rate}/s"))
@@ -26,7 +28,7 @@ def late(found, kind):
     return next(filter(None, reasons), "")
 
 
-def measure_rate(options, report, kind, rate, ports):
+def measure_rate(options, report, kind, rate, ports, judge):
     """The floor and the subject in the order A B B A. A run in which the client was late is measured again, and a
     target whose runs all were is not quoted."""
     floor, subject = ports
@@ -34,7 +36,7 @@ def measure_rate(options, report, kind, rate, ports):
     lateness, overflows = [], 0
     for target in (floor, subject, subject, floor):
         for _ in range(TRIALS):
-            result = block(options, kind, target, ports[target], rate)
+            result = block(options, kind, target, ports[target], rate, judge if target == subject else None)
             lateness.append(Histogram(result["late"]["slots"]))
             overflows += result["overflows"]
             reasons[target] = late(result, kind)
@@ -59,13 +61,15 @@ def measure(options, report, cluster, leader, floors):
     servers = [*(process.pid for process in cluster.processes.values()), *floors["echo"].tree(),
                *floors["null"].tree()]
     port = cluster.client_ports[leader]
+    judge = Judge(options, report, "open loop", port, VALUE_BYTES)
     try:
         paced.apart(servers)
         for rate in RATES["reads"]:
-            measure_rate(options, report, "reads", rate, {"echo": floors["echo"].port, "lease read": port})
+            measure_rate(options, report, "reads", rate, {"echo": floors["echo"].port, "lease read": port}, judge)
         # Three members that write keep more than one core busy.
         paced.together(servers)
         for rate in RATES["writes"]:
-            measure_rate(options, report, "writes", rate, {"null-replicate": floors["null"].port, "write": port})
+            measure_rate(options, report, "writes", rate, {"null-replicate": floors["null"].port, "write": port}, judge)
     finally:
         paced.together(servers)
+    judge.conclude()

@@ -46,11 +46,12 @@ def hurry(alone):
 
 
 def start(options, port, rate, seconds, write_rate=0, write_port=None, setup=None, alone=True,
-          connections=CONNECTIONS, flags=()):
+          connections=CONNECTIONS, flags=(), judge=None):
     """Reads, and `write_rate` writes a second at the same time, which may go to another port. Both come from one
     thread: two clients at a real-time priority would keep each other waiting. `alone`: on the last core."""
-    words = [options.programs / "bench_client", "--keys", KEYS, "--value-bytes", VALUE_BYTES, "open",
-             "--address", addresses(port), "--rate", rate, "--connections", connections,
+    judged, recorded = ([], []) if judge is None else (["--judged-keys", judge.keys], ["--history", judge.file()])
+    words = [options.programs / "bench_client", "--keys", KEYS, "--value-bytes", VALUE_BYTES, *judged, "open",
+             *recorded, "--address", addresses(port), "--rate", rate, "--connections", connections,
              "--duration-ms", int(1000 * seconds), "--write-rate", write_rate, *flags]
     if write_port:
         words += ["--write-address", addresses(write_port)]

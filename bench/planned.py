@@ -7,7 +7,8 @@ import time
 import cluster as c
 import paced
 import transfers
-from scene import Bench
+from judge import Judge
+from scene import VALUE_BYTES, Bench
 from stats import bootstrap
 from sweeps import say
 
@@ -46,13 +47,13 @@ def span_from(began):
     return began, time.monotonic_ns() + int(1e9 * transfers.TAIL_S)
 
 
-def block(options, bench, count):
+def block(options, bench, judge, count):
     """(spans of at most `count` transfers, spans at rest, why transfers failed, what the client found)."""
     ports = list(bench.cluster.client_ports.values())
     rate = RATE * len(ports)
     moved, rests, failed = [], [], []
     client = paced.start(options, ports, rate, BLOCK_S + MARGIN_S, write_rate=rate, connections=5 * len(ports),
-                         flags=["--list-waits"])
+                         judge=judge, flags=["--list-waits"])
     end = time.monotonic() + BLOCK_S
     try:
         time.sleep(WARMUP_S + APART_S)
@@ -110,8 +111,9 @@ def measure(options, report):
     say(f"{NAME}: {options.transfers}, {RATE} reads and {RATE} writes a second at each of three nodes")
     with Bench(options, "transfers") as bench:
         bench.fill()
+        judge = Judge(options, report, NAME, bench.port, VALUE_BYTES)
         while done < options.transfers:
-            moved, rests, why, client = block(options, bench, options.transfers - done)
+            moved, rests, why, client = block(options, bench, judge, options.transfers - done)
             add(found, thrown_away, client["waits"], moved, "")
             add(found, thrown_away, client["waits"], rests, " at rest")
             refused += client["failures"] + client["overflows"]
@@ -120,6 +122,7 @@ def measure(options, report):
             told = [f"{name} {max(values):.1f}" for name, values in sorted(found.items())]
             say(f"  {NAME} {done}/{options.transfers}  longest wait, ms: " +
                 "; ".join([", ".join(told), *(f"failed: {one}" for one in why)]))
+        judge.conclude()
     for kind in KINDS:
         tell(report, found, thrown_away, kind, f"{NAME}: the longest wait of a {kind}")
         tell(report, found, thrown_away, f"{kind} at rest",

@@ -1,6 +1,7 @@
 // Histories that the clients of a load record, and what the checker says of them.
 #include <leasehold/bench/load/options.h>
 #include <leasehold/bench/load/run_load.h>
+#include <leasehold/bench/open_loop.h>
 #include <leasehold/bench/recorder.h>
 #include <leasehold/bench/workload.h>
 #include <leasehold/check/history_file.h>
@@ -252,6 +253,38 @@ TEST(JudgedLoad, OneRequestAfterTheOtherIsJudgedToo) {
   EXPECT_EQ(judge_closed_loop(good, "loop"), check::Verdict::linearizable);
   Store old(20);
   EXPECT_EQ(judge_closed_loop(old, "old_loop"), check::Verdict::violation);
+}
+
+/// Reads, and sets besides, on schedules that do not wait for each other.
+check::Verdict judge_open_loop(Store& store, const std::string& name) {
+  AnsweringServer server([&store](const Words& words) { return store.answer(words); });
+  const auto recorder = recorder_at(path_of(name), 2);
+  OpenLoopOptions options;
+  options.address = server.address();
+  options.workload.keys = 4;
+  options.workload.value_bytes = 40;
+  options.rate = 2000;
+  options.write_rate = 1000;
+  options.warmup_ms = 50;
+  options.duration_ms = 100;
+  options.connections = 2;
+  options.recorder = recorder.get();
+  const auto looped = open_loop(options);
+  EXPECT_TRUE(looped.ok());
+  // Of 448 in the warm-up and behind it, at four keys, half are judged.
+  EXPECT_GT(recorder->size(), 150U);
+  EXPECT_LT(recorder->size(), 300U);
+  EXPECT_TRUE(recorder->write_file().ok());
+  return verdict_of(path_of(name));
+}
+
+TEST(JudgedLoad, ALoadOnAScheduleIsJudgedToo) {
+  Store good;
+  EXPECT_EQ(judge_open_loop(good, "open"), check::Verdict::linearizable);
+  Store old(20);
+  EXPECT_EQ(judge_open_loop(old, "old_open"), check::Verdict::violation);
+  Store lost(0, 3);
+  EXPECT_EQ(judge_open_loop(lost, "lost_open"), check::Verdict::violation);
 }
 
 }  // namespace
