@@ -119,7 +119,7 @@ class GroupHost {
 
  private:
   bool leased(const Replica& replica) const {
-    return replica.group->lease_view().readable_index(clock_).has_value();
+    return replica.group->lease_view().look(clock_).valid();
   }
   std::string status();
   std::string write(std::size_t clients, std::size_t groups, std::uint64_t duration_ms,
@@ -171,7 +171,7 @@ std::string GroupHost::status() {
   std::uint64_t terms = 0;
   for (const Replica& replica : replicas_) {
     const replica::LeaseLook look = replica.group->lease_view().look(clock_);
-    if (!look.readable_index()) continue;
+    if (!look.valid()) continue;
     ++leases;
     terms += look.state.term.value();
   }

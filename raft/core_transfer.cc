@@ -49,12 +49,16 @@ std::optional<TransferRefused> Core::Impl::begin_transfer(NodeId to) {
   return std::nullopt;
 }
 
-// The target may have caught up already.
+// The target may have caught up already. The hard state of a leader does not change, so what lets
+// the first TimeoutNow leave at once lets the later ones, too.
 void Core::Impl::advance_transfer() {
   Leader* leader = as_leader();
   if (!leader->transfer || leader->transfer->token) return;
   Transfer& transfer = *leader->transfer;
   if (leader->progress.at(transfer.target).match_index < log_.last_index()) return;
+  // TimeoutNow would wait for the disk, and could leave when the lease is back.
+  // Test: Transfer.TheLeaseStaysUntilTheDiskLetsTimeoutNowLeave.
+  if (hard_state_ready() > durable_batch_) return;
   if (lease_end() > now_.holder) emit(LeaseLost{lease_end()});
   // Before TimeoutNow is sent: the lease view of this Ready comes before its messages.
   leader->lease.revoke();

@@ -34,7 +34,7 @@ void SessionWatch::look() {
   const replica::LeaseLook lease = node_.lease_view().look(node_.clock());
   std::optional<raft::Term> leads_in;
   std::vector<replica::SessionTable::Session> sessions;
-  if (lease.readable_index()) {
+  if (lease.valid()) {
     auto listed = store_.sessions();
     if (!listed) return;  // the node is about to stop
     leads_in = lease.state.term;

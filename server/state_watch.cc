@@ -115,7 +115,7 @@ void StateWatch::compare(raft::PromiseInstant now) {
     compared_ = newest->index;
     next_compare_ = now + options_.compare_interval;
   }
-  if (now < next_compare_ || !node_.lease_view().look(node_.clock()).readable_index()) return;
+  if (now < next_compare_ || !node_.lease_view().look(node_.clock()).valid()) return;
   next_compare_ = now + options_.compare_interval;
   static_cast<void>(propose(kv::CompareState{}));
 }

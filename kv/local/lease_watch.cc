@@ -23,7 +23,7 @@ LeaseWatch::LeaseWatch(node::Group& node, kv::LeaseKeeper& keeper, lease::Durati
 void LeaseWatch::look() {
   const replica::LeaseLook lease = node_.lease_view().look(node_.clock());
   std::optional<raft::Term> leads_in;
-  if (lease.readable_index()) leads_in = lease.state.term;
+  if (lease.valid()) leads_in = lease.state.term;
   const std::size_t count = rounds_.under_way() ? 0 : kEntryLeasesMax * kRoundEntriesMax;
   const auto due = keeper_.look(leads_in, count);
   if (!due) return;  // the node is about to stop

@@ -38,9 +38,7 @@ class ReplicaHere final : public LedGroup {
     if (!left.value()) return std::optional<lease::Duration>();
     return std::optional(left.value()->left);
   }
-  bool leads() const override {
-    return group_.lease_view().look(group_.clock()).readable_index().has_value();
-  }
+  bool leads() const override { return group_.lease_view().look(group_.clock()).valid(); }
 
  private:
   node::Group& group_;

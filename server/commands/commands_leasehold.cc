@@ -302,7 +302,7 @@ void run_leasehold_explain(Session& session, const Arguments&, std::string& out)
     why = why.empty() ? first : fmt::format("{}; {}", first, why);
   }
   reply.add("fallback", why);
-  const bool leased = note.look.readable_index().has_value();
+  const bool leased = note.look.valid();
   reply.add("lease_left_us", leased ? microseconds(note.look.state.end - note.look.at) : 0);
   reply.add("term", static_cast<std::int64_t>(note.look.state.term.value()));
   reply.add("commit", static_cast<std::int64_t>(note.look.state.commit.value()));

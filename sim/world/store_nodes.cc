@@ -106,7 +106,7 @@ void StoreNodes::look(Place& place) {
   const SimNode& node = *place.node;
   const replica::LeaseLook look = node.view().look(node.clock());
   std::optional<raft::Term> leads_in;
-  if (look.readable_index()) leads_in = look.state.term;
+  if (look.valid()) leads_in = look.state.term;
   auto due = keeper_of(place).look(leads_in, kDueMax);
   LEASEHOLD_ASSERT(due.ok());
   if (due.value().empty() || *place.under_way > 0) return;

@@ -10,7 +10,7 @@ import signal
 import time
 
 from chaos_plan import LEADER, OF_A_PROCESS, PROXY_KINDS, STOPS
-from cluster import Failed, check
+from cluster import Failed, check, wait_for
 from load import LOST
 
 CGROUP_PERIOD_US = 100_000
@@ -227,6 +227,9 @@ class Faults:
                 shim.set(full=1)
                 await self._sleep(fault.lasts)
                 shim.set(full=0)
+                # One that starts on a full disk ends, but it closes the stores that it has opened first.
+                await in_thread(wait_for, f"{node} to answer or to end", 30,
+                                lambda: not node.running or node.try_status() is not None)
             else:
                 shim.fail_sync(1, getattr(errno, fault.detail["error"]))
                 await self._sleep(fault.lasts)

@@ -406,5 +406,34 @@ TEST(Lease, EndsDuringASuspendOfTheLeader) {
   for (const ReadAnswer& answer : ready.reads) EXPECT_NE(answer.basis, ReadBasis::lease);
 }
 
+// Else the lease would be gone in vain until then. And an election timeout may become longer: once
+// the transfer has ended, and an entry behind the token is committed, a TimeoutNow that had waited
+// would leave under the next lease.
+TEST(Transfer, TheLeaseStaysUntilTheDiskLetsTimeoutNowLeave) {
+  Group group(3);
+  group.filter = [&group](const Envelope& e) {
+    // Its own vote is durable, and that it leads is not.
+    if (std::holds_alternative<VoteReply>(e.message)) {
+      group.replica(static_cast<int>(e.to.value())).auto_sync = false;
+    }
+    return true;
+  };
+  const int from = group.elect();
+  const int to = from % 3 + 1;
+  Replica& leader = group.replica(from);
+  group.settle();
+  ASSERT_GT(leader.view.end, group.now().holder);
+  ASSERT_EQ(group.core(from).transfer(group.now(), NodeId(static_cast<std::uint64_t>(to))),
+            std::nullopt);
+  group.drain(from);
+  group.settle();
+  EXPECT_GT(leader.view.end, group.now().holder);
+  EXPECT_TRUE(events_of<TokenIssued>(leader).empty());
+  group.sync(from);
+  group.settle();
+  EXPECT_EQ(events_of<TokenIssued>(leader).size(), 1U);
+  EXPECT_EQ(group.core(to).role(), Role::leader);
+}
+
 }  // namespace
 }  // namespace leasehold::raft::test

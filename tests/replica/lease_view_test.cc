@@ -75,6 +75,8 @@ TEST(LeaseView, GivesTheCommitIndexOnlyBeforeTheLeaseEnds) {
   view.publish(shown(Term(2), HolderInstant(lease::Duration(100)), Index(9), Index(7)));
   EXPECT_EQ(view.readable_index(StillClock(99)), Index(9));
   EXPECT_EQ(view.readable_index(StillClock(100)), std::nullopt) << "the end is outside";
+  EXPECT_TRUE(view.look(StillClock(99)).valid());
+  EXPECT_FALSE(view.look(StillClock(100)).valid());
 }
 
 TEST(LeaseView, AReaderInOrderNeedsOnlyWhatWasSent) {
