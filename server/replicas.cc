@@ -456,7 +456,7 @@ void Replicas::end_in_time() {
   failure_.set(std::move(*end));
 }
 
-void Replicas::drain(lease::Duration timeout, std::function<void(const Drained&)> done) {
+void Replicas::drain(lease::Duration timeout, const std::function<void(const Drained&)>& done) {
   struct Sum {
     std::mutex mutex;
     Drained drained;

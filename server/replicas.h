@@ -83,7 +83,7 @@ class Replicas {
   /// invalid_argument.
   Result<void> hear_place(std::size_t group, const std::vector<raft::NodeId>& nodes);
   /// Of all groups; `done` is called once, on any thread.
-  void drain(lease::Duration timeout, std::function<void(const Drained&)> done);
+  void drain(lease::Duration timeout, const std::function<void(const Drained&)>& done);
   /// Ends them, and then what runs for them. Idempotent.
   void stop();
 
