@@ -41,8 +41,8 @@ def run(options):
             before = worked(node)
             time.sleep(REST_S)
             rest = worked(node) - before
-        # Other processes may have the processor while it polls, so it gets less than the whole time. A thread that sleeps
-        # at once works for less than a tenth of a millisecond per request.
+        # Other processes may have the processor while it polls, so it gets less than the whole time. A thread that
+        # sleeps at once works for less than a tenth of a millisecond per request.
         check(busy > REQUESTS * BUSY_S / 50, f"the thread worked for {busy:.3f} s: it fell asleep at once")
         check(rest < 5 * BUSY_S, f"the thread worked for {rest:.3f} of {REST_S:g} s at rest")
         check(node.terminate() == 0, "a clean end")
