@@ -350,6 +350,7 @@ class Stretch:
 
     def _after_the_end(self):
         """Nothing acknowledged may be lost, of any round, also when all die at once."""
+        self.moves.settle_for_good()
         for node in self.cluster.nodes:
             node.process.kill()
         for node in self.cluster.nodes:

@@ -15,6 +15,7 @@ from slots import as_map, owners
 # A move that has failed waits for up to 10 s until it is tried again, and a node does one after the other.
 SETTLE_SECONDS = 60
 CALL_SECONDS = 5.0
+COMMAND_SECONDS = 5.0  # --command-timeout of a node
 POLL_SECONDS = 0.1
 # What a command of moves may be answered beside a number, and what is not executed or unknown. A move may have begun
 # before it or, in a group that has just got the slot, the one that brought it may not have ended; a member that is new
@@ -112,6 +113,13 @@ class Moves:
         if self._layout is not None:
             self.counts["in another group after a round"] += sum(a != b for a, b in zip(self._layout, layouts[0]))
         self._layout = layouts[0]
+
+    def settle_for_good(self):
+        """A move whose outcome its client does not know may begin as long as its node tries: also after the last look of
+        settle()."""
+        if self._groups > 1:
+            time.sleep(COMMAND_SECONDS)
+            self.settle()
 
     def _moving(self):
         """What each node says of moves; what it says else, if it does not know."""
