@@ -115,8 +115,8 @@ class Moves:
         self._layout = layouts[0]
 
     def settle_for_good(self):
-        """A move whose outcome its client does not know may begin as long as its node tries: also when settle() has looked
-        for the last time."""
+        """A move whose outcome its client does not know may begin as long as its node tries: also when settle() has
+        looked for the last time."""
         if self._groups > 1:
             time.sleep(COMMAND_SECONDS)
             self.settle()
