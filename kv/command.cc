@@ -264,6 +264,7 @@ Result<Command> decode_command(std::string_view bytes) {
     case type_of(Tag<LeaveSlots>()): return decode<LeaveSlots, Command>(in);
     case type_of(Tag<DropKeys>()): return decode<DropKeys, Command>(in);
     case type_of(Tag<ForgetSlots>()): return decode<ForgetSlots, Command>(in);
+    case type_of(Tag<RetryMove>()): return decode<RetryMove, Command>(in);
     default: break;
   }
   auto operation = decode_operation(type.value(), in);

@@ -166,7 +166,7 @@ using Command =
                  LeaseInfo, LeaseList, KeyLease, GetBit, BitCount, Lcs, Transaction, OpenSession,
                  CloseSession, TouchSession, ExpireSession, Once, ExpireLeases, SetUser, DelUsers,
                  ActAs, LoadAtMost, CompareState, ReportState, BeginMove, CancelMove, FreezeMove,
-                 ExpectSlots, ImportKeys, TakeSlots, LeaveSlots, DropKeys, ForgetSlots>;
+                 ExpectSlots, ImportKeys, TakeSlots, LeaveSlots, DropKeys, ForgetSlots, RetryMove>;
 
 /// Errors: invalid_argument when a limit is broken; the message names it.
 Result<Bytes> encode_command(const Command& command);

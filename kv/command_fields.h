@@ -287,5 +287,9 @@ void fields(Io& io, C& c, Tag<ForgetSlots>) {
   io.number(c.move);
   io.flag(c.arriving);
 }
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<RetryMove>) {
+  io.number(c.move);
+}
 
 }  // namespace leasehold::kv

@@ -21,8 +21,8 @@ struct LevelNeeded {
   raft::FeatureLevel operator()(const C&) const {
     return kIsOneOf<C, WithNamedLease, RenewNamed, SetUser, DelUsers, ActAs, CompareState,
                     ReportState, LoadAtMost, BeginMove, CancelMove, FreezeMove, ExpectSlots,
-                    ImportKeys, TakeSlots, LeaveSlots, DropKeys, ForgetSlots, IncrByFloat, Copy,
-                    SetBit, GetBit, BitCount, Lcs>
+                    ImportKeys, TakeSlots, LeaveSlots, DropKeys, ForgetSlots, RetryMove,
+                    IncrByFloat, Copy, SetBit, GetBit, BitCount, Lcs>
                ? raft::kSettingsLevel
                : raft::kOldestLevel;
   }

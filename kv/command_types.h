@@ -169,5 +169,8 @@ constexpr std::uint8_t type_of(Tag<DropKeys>) {
 constexpr std::uint8_t type_of(Tag<ForgetSlots>) {
   return 85;
 }
+constexpr std::uint8_t type_of(Tag<RetryMove>) {
+  return 86;
+}
 
 }  // namespace leasehold::kv

@@ -307,6 +307,7 @@ class Evaluation {
     return encode_reply(reply.value());
   }
   Result<Bytes> reply_to(const BeginMove& command) { return move_slots(command); }
+  Result<Bytes> reply_to(const RetryMove& command) { return move_slots(command); }
   Result<Bytes> reply_to(const CancelMove& command) { return move_slots(command); }
   Result<Bytes> reply_to(const FreezeMove& command) { return move_slots(command); }
   Result<Bytes> reply_to(const ExpectSlots& command) { return move_slots(command); }

@@ -137,6 +137,14 @@ Result<Reply> run(const BeginMove& begin, SlotDraft draft) {
   return Reply(integer(draft.counters.revision));
 }
 
+Result<Reply> run(const RetryMove& retry, SlotDraft draft) {
+  Records records = of_move(retry.move, draft, is_leaving);
+  if (records.empty()) return Reply(Nil{});
+  for (auto& [slot, record] : records) record.move = draft.counters.revision + 1;
+  write(records, draft);
+  return Reply(integer(draft.counters.revision));
+}
+
 Result<Reply> run(const CancelMove& cancel, SlotDraft draft) {
   Records records = of_move(cancel.move, draft, [](const SlotRecord& record) {
     return record.phase == SlotPhase::copying;

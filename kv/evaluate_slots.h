@@ -18,6 +18,7 @@ struct SlotDraft {
 };
 
 Result<Reply> run(const BeginMove& begin, SlotDraft draft);
+Result<Reply> run(const RetryMove& retry, SlotDraft draft);
 Result<Reply> run(const CancelMove& cancel, SlotDraft draft);
 Result<Reply> run(const FreezeMove& freeze, SlotDraft draft);
 Result<Reply> run(const ExpectSlots& expect, SlotDraft draft);

@@ -4,10 +4,10 @@
 // begins it (BeginMove) and the other one expects them (ExpectSlots). Their keys are copied, while
 // they are served (ImportKeys). The first group freezes them (FreezeMove), what has changed since
 // is copied, the other group takes them (TakeSlots), and then the first one lets go (LeaveSlots),
-// drops their keys (DropKeys), and says that none is left (ForgetSlots). A driver that does not
-// know how far its predecessor came begins another attempt, which makes all that the predecessor
-// still sends void. What is frozen stays so until the other group has it: it may have taken the
-// slots already.
+// drops their keys (DropKeys), and says that none is left (ForgetSlots). Each driver begins another
+// attempt (RetryMove), since it does not know how far its predecessor came: all that the
+// predecessor still sends is void. What is frozen stays so until the other group has it: it may
+// have taken the slots already.
 #pragma once
 
 #include <leasehold/grant/lease_table.h>
@@ -24,16 +24,21 @@ namespace leasehold::kv {
 /// Slots of one command. Checked when it is made and again when it is decoded.
 inline constexpr std::size_t kCommandSlotsMax = 1024;
 
-/// Begins a move, or another attempt of one: of slots that are here, all of them frozen or none.
-/// `group` of `groups` is where this command is applied: without a record it has the slots that
-/// their numbers give it. Result: Integer, the number of the move. Errors: moved (a slot is not
-/// here), slot_busy (a frozen one can only go where it was going, and slots of one move go on
-/// together).
+/// Begins a move of slots that are here, all of them frozen or none. `group` of `groups` is where
+/// this command is applied: without a record it has the slots that their numbers give it. Result:
+/// Integer, the number of the move. Errors: moved (a slot is not here), slot_busy (a frozen one can
+/// only go where it was going, and slots of one move go on together).
 struct BeginMove {
   std::uint32_t group = 0;           ///< from 1 on
   std::uint32_t groups = 0;          ///< 2 at least
   std::uint32_t to = 0;              ///< from 1 on; another one
   std::vector<std::uint32_t> slots;  ///< ascending
+};
+/// Another attempt of a move that goes on: its slots are of a move with another number from here
+/// on. A driver whose replica lags names a move that has ended, and must not begin it again.
+/// Result: Integer, the number; Nil: there is no such move (any more).
+struct RetryMove {
+  std::uint64_t move = 0;
 };
 /// Ends a move whose slots are not frozen: they stay. Result: Integer, how many there were.
 struct CancelMove {

@@ -82,7 +82,7 @@ Result<std::uint64_t> do_slot_job(const std::vector<MovingGroup*>& groups, std::
   } else {
     SlotMove attempt({here, other, static_cast<std::uint32_t>(group + 1), job.other,
                       static_cast<std::uint32_t>(groups.size())},
-                     job.slots, go_on);
+                     job.move, job.slots, go_on);
     done = attempt.run();
     if (done) return attempt.copied();
   }

@@ -71,8 +71,13 @@ Result<void> drop_slot_keys(MovingGroup& group, const SlotSet& slots, std::uint3
   return {};
 }
 
-SlotMove::SlotMove(MoveRoute route, std::vector<std::uint32_t> slots, std::function<bool()> go_on)
-    : route_(route), slots_(std::move(slots)), go_on_(std::move(go_on)), set_(set_of(slots_)) {
+SlotMove::SlotMove(MoveRoute route, std::uint64_t move, std::vector<std::uint32_t> slots,
+                   std::function<bool()> go_on)
+    : route_(route),
+      slots_(std::move(slots)),
+      go_on_(std::move(go_on)),
+      set_(set_of(slots_)),
+      move_(move) {
   LEASEHOLD_ASSERT(!slots_.empty() && slots_.size() <= kCommandSlotsMax);
 }
 
@@ -118,8 +123,7 @@ Result<void> SlotMove::check_leases() const {
 }
 
 Result<void> SlotMove::begin() {
-  const auto begun =
-      ask(route_.from, BeginMove{route_.from_number, route_.groups, route_.to_number, slots_});
+  const auto begun = ask(route_.from, RetryMove{move_});
   if (!begun) return begun.error();
   if (!begun.value()) return superseded();
   move_ = *begun.value();

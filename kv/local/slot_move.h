@@ -58,14 +58,15 @@ struct MoveRoute {
 Result<void> drop_slot_keys(MovingGroup& group, const SlotSet& slots, std::uint32_t other,
                             std::uint64_t move, const std::function<bool()>& go_on);
 
-/// One thread. The move of all `slots`, which are the whole of an earlier attempt, or are served by
-/// the first group. What an earlier attempt has copied is not copied again where it is still the
-/// same. After an error, another attempt may be begun at once, also elsewhere, while
-/// this one still runs.
+/// One thread. Goes on with a move that a command has begun, as another attempt. What an earlier
+/// attempt has copied is not copied again where it is still the same. After an error, another
+/// attempt may be begun at once, also elsewhere, while this one still runs.
 class SlotMove {
  public:
-  /// `slots`: ascending, at most kCommandSlotsMax. `go_on`: see drop_slot_keys().
-  SlotMove(MoveRoute route, std::vector<std::uint32_t> slots, std::function<bool()> go_on);
+  /// `move`: its number, and all of its `slots`, ascending, at most kCommandSlotsMax, as the store
+  /// of the first group said at any time. `go_on`: see drop_slot_keys().
+  SlotMove(MoveRoute route, std::uint64_t move, std::vector<std::uint32_t> slots,
+           std::function<bool()> go_on);
 
   /// Until the other group has the slots and the first one has let go; the keys that it still has
   /// wait to be dropped. Errors: in_use (something keeps a slot where it is, and what it is),
@@ -105,7 +106,7 @@ class SlotMove {
   const std::function<bool()> go_on_;
   SlotSet set_;
 
-  std::uint64_t move_ = 0;
+  std::uint64_t move_;  ///< of this attempt, once it has begun
   std::vector<ExpectedSlot> expected_;
   std::optional<HeldKeys> held_;  ///< none: the other group has no key of the slots yet
   bool frozen_ = false;           ///< since the attempt began, or by it

@@ -180,7 +180,7 @@ void cancel(Session& session, const Arguments& args, std::string& out) {
   std::vector<std::uint32_t> slots;
   if (!take_slots(session, args, args.end(), slots, out)) return;
   if (!has_groups_of(session, slots, out)) return;
-  cancel_moves(session.context(), std::move(slots), session.answer_later());
+  cancel_moves(session.context(), slots, session.answer_later());
 }
 
 }  // namespace

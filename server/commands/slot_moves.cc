@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -146,12 +147,72 @@ bool is_on_its_way(const kv::SlotRecord* record, std::size_t to) {
          (record->phase == kv::SlotPhase::copying || record->phase == kv::SlotPhase::frozen);
 }
 
+/// Waits until this node has applied all that was committed before about some slots: in the groups
+/// that have them, and in those that have got them meanwhile.
+class CatchUp : public std::enable_shared_from_this<CatchUp> {
+ public:
+  /// `done` gets the text of an error, empty if there is none, on the background thread.
+  CatchUp(const Session::Context& context, std::vector<std::uint32_t> slots,
+          std::function<void(std::string)> done)
+      : context_(context), slots_(std::move(slots)), done_(std::move(done)) {}
+
+  void start() {
+    std::set<std::size_t> groups;
+    for (const std::uint32_t slot : slots_) {
+      const std::size_t group = context_.groups.number_of_slot(slot);
+      if (newest_.count(group) != 0) continue;
+      if (!context_.groups.all()[group].here()) {
+        return done_(
+            fmt::format("TRYAGAIN slot {} has moved to group {}, of which this node has "
+                        "no replica",
+                        slot, group + 1));
+      }
+      groups.insert(group);
+    }
+    if (groups.empty()) return done_({});
+    newest_.insert(groups.begin(), groups.end());
+    missing_ = groups.size();
+    const auto mode =
+        context_.state.options.lease_reads ? raft::ReadMode::lease : raft::ReadMode::quorum;
+    for (const std::size_t group : groups) {
+      context_.groups.all()[group].group.read(
+          mode, context_.state.options.command_timeout,
+          [self = shared_from_this()](const replica::ReadResult& result) { self->put(result); });
+    }
+  }
+
+ private:
+  void put(const replica::ReadResult& result) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!result.index) {
+        std::string reply;
+        append_not_executed(reply, result.overloaded, result.leader);
+        problem_ = text_of_error(reply);
+      }
+      if (--missing_ > 0) return;
+    }
+    context_.background->post([self = shared_from_this()] {
+      self->problem_.empty() ? self->start() : self->done_(self->problem_);
+    });
+  }
+
+  const Session::Context context_;
+  const std::vector<std::uint32_t> slots_;
+  const std::function<void(std::string)> done_;
+  std::set<std::size_t> newest_;  ///< groups that were asked
+  std::mutex mutex_;
+  std::size_t missing_ = 0;  ///< under mutex_, while reads are under way
+  std::string problem_;      ///< likewise
+};
+
 class Cancellation : public std::enable_shared_from_this<Cancellation> {
  public:
   Cancellation(const Session::Context& context, std::vector<std::uint32_t> slots,
                std::function<void(std::string)> done)
       : context_(context), slots_(std::move(slots)), done_(std::move(done)) {}
 
+  /// On the background thread, when this node has caught up.
   void start() {
     moves_.clear();
     const Records records(context_.groups);
@@ -215,10 +276,8 @@ class Cancellation : public std::enable_shared_from_this<Cancellation> {
   int tries_ = 0;
 };
 
-}  // namespace
-
-void move_slots(const Session::Context& context, const std::vector<std::uint32_t>& slots,
-                std::size_t to, const std::function<void(std::string)>& done) {
+void begin_moves(const Session::Context& context, const std::vector<std::uint32_t>& slots,
+                 std::size_t to, const std::function<void(std::string)>& done) {
   const Records records(context.groups);
   std::map<std::size_t, std::vector<std::uint32_t>> of_group;
   std::size_t on_their_way = 0;
@@ -261,9 +320,23 @@ void move_slots(const Session::Context& context, const std::vector<std::uint32_t
   });
 }
 
-void cancel_moves(const Session::Context& context, std::vector<std::uint32_t> slots,
+}  // namespace
+
+void move_slots(const Session::Context& context, const std::vector<std::uint32_t>& slots,
+                std::size_t to, std::function<void(std::string)> done) {
+  const auto begin = [context, slots, to, done = std::move(done)](const std::string& problem) {
+    problem.empty() ? begin_moves(context, slots, to, done) : done(error_reply(problem, "", 0));
+  };
+  std::make_shared<CatchUp>(context, slots, begin)->start();
+}
+
+void cancel_moves(const Session::Context& context, const std::vector<std::uint32_t>& slots,
                   std::function<void(std::string)> done) {
-  std::make_shared<Cancellation>(context, std::move(slots), std::move(done))->start();
+  const auto begin = [context, slots, done = std::move(done)](const std::string& problem) {
+    problem.empty() ? std::make_shared<Cancellation>(context, slots, done)->start()
+                    : done(error_reply(problem, "", 0));
+  };
+  std::make_shared<CatchUp>(context, slots, begin)->start();
 }
 
 }  // namespace leasehold::server

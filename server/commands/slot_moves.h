@@ -1,5 +1,6 @@
 // LEASEHOLD SLOTS MOVE and CANCEL: commands for many groups, each proposed to the one that has the
-// slots.
+// slots. Before that the node applies what was committed before: what it would else take for a move
+// may have ended, and it would not see one that another node has just begun.
 #pragma once
 
 #include <leasehold/server/front/session.h>
@@ -16,11 +17,11 @@ namespace leasehold::server {
 /// or on its way there already stays as it is, so the same command may come again. `done` gets the
 /// reply, once, on any thread.
 void move_slots(const Session::Context& context, const std::vector<std::uint32_t>& slots,
-                std::size_t to, const std::function<void(std::string)>& done);
+                std::size_t to, std::function<void(std::string)> done);
 
 /// Cancels the moves of these slots, each as a whole. Another attempt of a move that begins in
 /// between is cancelled, too. `done` gets the reply, once, on any thread.
-void cancel_moves(const Session::Context& context, std::vector<std::uint32_t> slots,
+void cancel_moves(const Session::Context& context, const std::vector<std::uint32_t>& slots,
                   std::function<void(std::string)> done);
 
 }  // namespace leasehold::server

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace leasehold::kv {
 namespace {
@@ -166,6 +167,7 @@ TEST(CommandFormat, ThoseThatMoveSlotsArePinned) {
             "00000001"
             "6b");
   EXPECT_EQ(hex(encoded_text(ForgetSlots{2, 258, true})), "015500000002000000000000010201");
+  EXPECT_EQ(hex(encoded_text(RetryMove{258})), "01560000000000000102");
 }
 
 TEST(CommandFormat, AMovedKeyIsPinned) {
@@ -433,6 +435,44 @@ TEST(CommandFormat, KindsOfErrorArePinned) {
   EXPECT_EQ(static_cast<int>(ErrorKind::no_lease), 14);
   EXPECT_EQ(static_cast<int>(ErrorKind::fenced), 15);
   EXPECT_EQ(static_cast<int>(ErrorKind::key_exists), 16);
+}
+
+TEST(SlotCommands, WrongNumbersAreNeitherWrittenNorRead) {
+  const auto row = [](std::string_view key, std::uint64_t revision = 1) {
+    MovedKey moved;
+    moved.key = key;
+    moved.exists = true;
+    moved.create_revision = moved.mod_revision = revision;
+    moved.version = 1;
+    return moved;
+  };
+  for (const Command& command :
+       std::vector<Command>{BeginMove{0, 2, 2, {1}},
+                            BeginMove{1, 2, 1, {1}},
+                            BeginMove{1, 2, 3, {1}},
+                            BeginMove{1, 1, 1, {1}},
+                            BeginMove{1, 20000, 2, {1}},
+                            BeginMove{1, 2, 2, {}},
+                            BeginMove{1, 2, 2, {2, 1}},
+                            BeginMove{1, 2, 2, {1, 1}},
+                            BeginMove{1, 2, 2, {16384}},
+                            ExpectSlots{2, 2, 1, 0, {{1, 1}}},
+                            ExpectSlots{2, 2, 1, 1, {{1, 0}}},
+                            ExpectSlots{2, 2, 1, 1, {}},
+                            ExpectSlots{2, 2, 1, 1, {{1, 1}, {1, 1}}},
+                            ImportKeys{1, 1, {}},
+                            ImportKeys{1, 1, {row("b"), row("a")}},
+                            ImportKeys{1, 1, {row("a", 0)}},
+                            ImportKeys{1, 1, {row("a", (std::uint64_t{1} << 62U) + 1)}},
+                            TakeSlots{1, 1, (std::uint64_t{1} << 62U) + 1},
+                            DropKeys{1, 1, {}},
+                            DropKeys{1, 1, {"b", "a"}}}) {
+    EXPECT_FALSE(encode_command(command));
+  }
+  std::string bytes = encoded_text(BeginMove{1, 2, 2, {1, 2}});
+  EXPECT_TRUE(decode_command(bytes));
+  bytes.back() = '\1';
+  EXPECT_FALSE(decode_command(bytes)) << "one slot twice";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -83,6 +84,7 @@ class World {
   }
 
   std::size_t moves() const { return moves_; }
+  std::size_t cancelled() const { return cancelled_; }
 
  private:
   bool has(std::size_t group, std::uint32_t slot) const {
@@ -105,6 +107,7 @@ class World {
     if (random_.below(4) == 0) move_some();
     drive(random_.below(kGroups));
     disturb();
+    check_cancelled();
   }
 
   /// As clients and a driver on another node would, at any moment of an attempt.
@@ -115,16 +118,20 @@ class World {
     if (!any.late.empty() && random_.below(8) == 0) {
       any.execute_late(random_.below(any.late.size()));
     }
-    if (random_.below(60) == 0) cancel(random_.below(kGroups));
+    if (random_.below(20) == 0) cancel(random_.below(kGroups));
     if (random_.below(10) == 0) expire(random_.below(kGroups));
     if (random_.below(100) == 0) groups_[random_.below(kGroups)]->install_snapshot();
     if (random_.below(30) == 0) move_some();
     if (depth_ < 2 && random_.below(20) == 0) drive(random_.below(kGroups));
   }
 
+  /// As the leader of the group, whose replica may lag.
   void drive(std::size_t group) {
     ++depth_;
-    const auto records = groups_[group]->store().slots().list();
+    auto records = groups_[group]->store().slots().list();
+    auto& old = seen_[group];
+    if (old && random_.below(4) == 0) records = old;
+    if (random_.below(4) == 0) old = groups_[group]->store().slots().list();
     for (const SlotJob& job : slot_jobs(*records, group, kGroups)) {
       const bool dies = random_.below(5) == 0;
       std::uint64_t left = random_.below(20);
@@ -147,6 +154,7 @@ class World {
                   [&](std::uint32_t slot) { return !has(from, slot) && random_.below(4) > 0; });
     const std::size_t to = (from + 1 + random_.below(kGroups - 1)) % kGroups;
     if (some.empty()) return;
+    for (const std::uint32_t slot : some) staying_[from].erase(slot);
     groups_[from]->run(BeginMove{static_cast<std::uint32_t>(from + 1), kGroups,
                                  static_cast<std::uint32_t>(to + 1), some});
   }
@@ -154,7 +162,17 @@ class World {
   void cancel(std::size_t group) {
     const auto records = groups_[group]->store().slots().list();
     for (const auto& [slot, record] : *records) {
-      if (record.phase == SlotPhase::copying) groups_[group]->run(CancelMove{record.move});
+      if (record.phase != SlotPhase::copying) continue;
+      groups_[group]->run(CancelMove{record.move});
+      staying_[group].insert(slot);
+      ++cancelled_;
+    }
+  }
+  void check_cancelled() {
+    for (std::size_t group = 0; group < kGroups; ++group) {
+      for (const std::uint32_t slot : staying_[group]) {
+        ASSERT_TRUE(has(group, slot)) << "slot " << slot << " has left group " << group;
+      }
     }
   }
 
@@ -239,21 +257,28 @@ class World {
   std::vector<std::string> keys_;
   std::set<std::uint32_t> slots_;
   std::map<std::string, Truth> truths_;
+  std::array<std::shared_ptr<const SlotMap>, kGroups> seen_;  ///< by a replica that lags
+  /// Their move was cancelled, and no client has begun another one.
+  std::array<std::set<std::uint32_t>, kGroups> staying_;
   std::uint64_t written_ = 0;
   std::size_t moves_ = 0;
+  std::size_t cancelled_ = 0;
   int depth_ = 0;
 };
 
 TEST(SlotMoveTest, SlotsMoveUnderEverythingThatCanHappen) {
   std::size_t moves = 0;
+  std::size_t cancelled = 0;
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     World world(seed);
     world.live(40);
     if (::testing::Test::HasFailure()) return;
     moves += world.moves();
+    cancelled += world.cancelled();
   }
   EXPECT_GT(moves, 2000U);
+  EXPECT_GT(cancelled, 500U);
 }
 
 // More than one look at the store finds, and some changes are in front of the copy.
@@ -350,6 +375,25 @@ TEST(SlotMoveTest, WhatAnEarlierAttemptHasCopiedIsNotCopiedAgain) {
   EXPECT_EQ(value(key(kKeys - 1))->bytes.view(), "vw");
   EXPECT_NE(value(key(0))->lease, grant::LeaseId(0));
   EXPECT_NE(value(key(3))->lease, grant::LeaseId(0));
+}
+
+// It leads, and has not applied yet that the move was cancelled.
+TEST(SlotMoveTest, ADriverWhoseReplicaLagsDoesNotBeginACancelledMoveAgain) {
+  std::vector<std::unique_ptr<QuickGroup>> groups;
+  for (int i = 0; i < 2; ++i) groups.push_back(std::make_unique<QuickGroup>());
+  QuickGroup& from = *groups[0];
+  const std::uint32_t slot = slot_of("bar");
+  from.run(BeginMove{1, 2, 2, {slot}});
+  const SlotJob job = slot_jobs(*from.store().slots().list(), 0, 2).at(0);
+  from.run(CancelMove{job.move});
+  const auto go_on = [&] {
+    return do_slot_job({groups[0].get(), groups[1].get()}, 0, job, [] { return true; });
+  };
+  ASSERT_FALSE(go_on());
+  EXPECT_EQ(go_on().error().code, ErrorCode::not_found);
+  EXPECT_EQ(from.store().slots().list()->at(slot).phase, SlotPhase::owned);
+  from.run(BeginMove{1, 2, 2, {slot}});
+  EXPECT_FALSE(go_on()) << "another move of the slot";
 }
 
 // Each group numbers its own moves.

@@ -129,7 +129,7 @@ TEST_F(SlotMoverTest, AnAttemptThatHasFrozenItsSlotsIsLeftAlone) {
     return true;
   };
   groups_[0]->before = [&](const Command& command) {
-    if (std::holds_alternative<BeginMove>(command)) ++attempts;
+    if (std::holds_alternative<RetryMove>(command)) ++attempts;
     return Fate::executed;
   };
   groups_[1]->before = [&](const Command& command) {

@@ -193,6 +193,18 @@ TEST_P(SlotsContract, WhatIsFrozenGoesForwardOnly) {
   EXPECT_EQ(first(FreezeMove{3}), "nil");
 }
 
+TEST_P(SlotsContract, AnotherAttemptIsOfAMoveThatGoesOn) {
+  EXPECT_EQ(first(RetryMove{1}), "nil");
+  EXPECT_EQ(first(BeginMove{kFirst, 2, kSecond, {kBar, kBar + 1}}), "1");
+  EXPECT_EQ(first(RetryMove{1}), "2") << "of both slots";
+  EXPECT_EQ(first(FreezeMove{1}), "nil");
+  EXPECT_EQ(first(RetryMove{1}), "nil");
+  EXPECT_EQ(first(FreezeMove{2}), "3");
+  EXPECT_EQ(first(RetryMove{2}), "4") << "frozen, and it stays so";
+  EXPECT_EQ(first(LeaveSlots{4}), "2");
+  EXPECT_EQ(first(RetryMove{4}), "nil") << "they have left";
+}
+
 TEST_P(SlotsContract, WhatDoesNotArriveIsForgottenWithoutItsKeys) {
   begin();
   EXPECT_EQ(expect(1), "0");
@@ -224,6 +236,7 @@ TEST_P(SlotsContract, ACancelledMoveLeavesTheSlotWhereItIs) {
   begin();
   EXPECT_EQ(first(CancelMove{1}), "1");
   EXPECT_EQ(first(FreezeMove{1}), "nil");
+  EXPECT_EQ(first(RetryMove{1}), "nil");
   EXPECT_EQ(first(Set{"bar", "v"}), "OK");
   EXPECT_EQ(first(TakeSlots{kSecond, 1, 2}), "nil") << "a move of the other group has this number";
   const auto snapshot = store_->take_snapshot();
@@ -464,36 +477,6 @@ TEST(SlotsOnDisk, SurviveTheProcess) {
   EXPECT_EQ(before.size(), 2U);
   EXPECT_EQ(apply(*store, 4, {encoded(Get{"bar"}), encoded(LeaveSlots{2})}),
             (std::vector<std::string>{kMoved, "2"}));
-}
-
-TEST(SlotCommands, WrongNumbersAreNeitherWrittenNorRead) {
-  for (const Command& command :
-       std::vector<Command>{BeginMove{0, 2, 2, {1}},
-                            BeginMove{1, 2, 1, {1}},
-                            BeginMove{1, 2, 3, {1}},
-                            BeginMove{1, 1, 1, {1}},
-                            BeginMove{1, 20000, 2, {1}},
-                            BeginMove{1, 2, 2, {}},
-                            BeginMove{1, 2, 2, {2, 1}},
-                            BeginMove{1, 2, 2, {1, 1}},
-                            BeginMove{1, 2, 2, {16384}},
-                            ExpectSlots{2, 2, 1, 0, {{1, 1}}},
-                            ExpectSlots{2, 2, 1, 1, {{1, 0}}},
-                            ExpectSlots{2, 2, 1, 1, {}},
-                            ExpectSlots{2, 2, 1, 1, {{1, 1}, {1, 1}}},
-                            ImportKeys{1, 1, {}},
-                            ImportKeys{1, 1, {row("b", ""), row("a", "")}},
-                            ImportKeys{1, 1, {row("a", "", 0)}},
-                            ImportKeys{1, 1, {row("a", "", (std::uint64_t{1} << 62U) + 1)}},
-                            TakeSlots{1, 1, (std::uint64_t{1} << 62U) + 1},
-                            DropKeys{1, 1, {}},
-                            DropKeys{1, 1, {"b", "a"}}}) {
-    EXPECT_FALSE(encode_command(command));
-  }
-  std::string bytes(encoded(BeginMove{1, 2, 2, {1, 2}}).view());
-  EXPECT_TRUE(decode_command(bytes));
-  bytes.back() = '\1';
-  EXPECT_FALSE(decode_command(bytes)) << "one slot twice";
 }
 
 }  // namespace

@@ -34,7 +34,22 @@ class SessionSlotsCommand : public SessionGroups {
       node_.store().apply({{raft::LogId{raft::Term(1), index}, encoded.value().view()}}, index);
     }
   }
-  std::string slots(const std::string& words) { return feed("LEASEHOLD SLOTS " + words + "\r\n"); }
+  std::string ask(const std::string& words) { return feed("LEASEHOLD SLOTS " + words + "\r\n"); }
+  /// This node has all that was committed before.
+  std::string catch_up() {
+    std::string reply;
+    while (node_.reads() + second_.reads() > 0) {
+      for (FakeNode* node : {&node_, &second_}) {
+        if (node->reads() > 0) node->end_read(node->granted(raft::ReadBasis::quorum));
+      }
+      reply += pump();
+    }
+    return reply;
+  }
+  std::string slots(const std::string& words) {
+    std::string reply = ask(words);
+    return reply + catch_up();
+  }
   /// Whatever it proposes commits.
   std::string done(const std::string& words) {
     std::string reply = slots(words);
@@ -85,6 +100,46 @@ TEST_F(SessionSlotsCommand, MovesAreBegunWhereTheSlotsAre) {
   EXPECT_EQ(slots(""), "") << "it waits for the command before it";
   node_.commit_all();
   EXPECT_EQ(pump(), ":4\r\n*2\r\n" + run(2, 4, "copying", 1, 2, 1) + run(7, 7, "copying", 1, 2, 1));
+}
+
+TEST_F(SessionSlotsCommand, WhatWasCommittedBeforeIsSeenFirst) {
+  EXPECT_EQ(ask("CANCEL 3"), "");
+  apply(node_, kv::BeginMove{1, 2, 2, {3}});
+  EXPECT_EQ(pump(), "");
+  EXPECT_EQ(catch_up(), "");
+  ASSERT_EQ(node_.proposals(), 1U) << "a move that another node had begun before";
+  node_.commit_one();
+  EXPECT_EQ(pump(), ":1\r\n");
+  EXPECT_EQ(done("MOVE 3 TO 2"), ":1\r\n");
+  EXPECT_EQ(ask("MOVE 3 TO 2"), "");
+  apply(node_, kv::CancelMove{record(node_, 3)->move});
+  EXPECT_EQ(catch_up(), "");
+  ASSERT_EQ(node_.proposals(), 1U) << "it is not on its way any more";
+  node_.commit_one();
+  EXPECT_EQ(pump(), ":1\r\n");
+}
+
+TEST_F(SessionSlotsCommand, TheGroupThatHasGotASlotMeanwhileIsSeenToo) {
+  EXPECT_EQ(done("MOVE 5 TO 2"), ":1\r\n");
+  EXPECT_EQ(ask("CANCEL 5"), "");
+  EXPECT_EQ(second_.reads(), 0U);
+  freeze(5);
+  apply(second_, kv::ExpectSlots{2, 2, 1, record(node_, 5)->move, {{5, 1}}});
+  apply(second_, kv::TakeSlots{1, record(node_, 5)->move, node_.store().revision()});
+  apply(node_, kv::LeaveSlots{record(node_, 5)->move});
+  node_.end_read(node_.granted(raft::ReadBasis::quorum));
+  EXPECT_EQ(pump(), "");
+  EXPECT_EQ(second_.reads(), 1U);
+  EXPECT_EQ(catch_up(), ":0\r\n");
+}
+
+TEST_F(SessionSlotsCommand, ANodeThatCannotCatchUpSaysSo) {
+  for (const char* words : {"MOVE 1 TO 2", "CANCEL 1"}) {
+    EXPECT_EQ(ask(words), "");
+    node_.end_read({});
+    EXPECT_THAT(pump(), StartsWith("-NOLEADER no leader is known; the command was not executed"));
+  }
+  EXPECT_EQ(node_.proposals(), 0U);
 }
 
 TEST_F(SessionSlotsCommand, SlotsThatAreThereOrOnTheirWayStayAsTheyAre) {
