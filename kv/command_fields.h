@@ -290,6 +290,8 @@ void fields(Io& io, C& c, Tag<ForgetSlots>) {
 template <class Io, class C>
 void fields(Io& io, C& c, Tag<RetryMove>) {
   io.number(c.move);
+  io.slots(c.slots);
+  io.require(check_slots(c.slots));
 }
 
 }  // namespace leasehold::kv

@@ -163,6 +163,7 @@ inline Result<void> check_revision(std::uint64_t revision) {
   return limit_error("a revision", revision, kMovedRevisionMax);
 }
 
+Result<void> check_slots(const std::vector<std::uint32_t>& slots);
 Result<void> check_begin(const BeginMove& begin);
 Result<void> check_expect(const ExpectSlots& expect);
 Result<void> check_import(const ImportKeys& import);

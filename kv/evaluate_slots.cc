@@ -139,7 +139,11 @@ Result<Reply> run(const BeginMove& begin, SlotDraft draft) {
 
 Result<Reply> run(const RetryMove& retry, SlotDraft draft) {
   Records records = of_move(retry.move, draft, is_leaving);
-  if (records.empty()) return Reply(Nil{});
+  const auto is_slot = [](const auto& one, std::uint32_t slot) { return one.first == slot; };
+  if (!std::equal(records.begin(), records.end(), retry.slots.begin(), retry.slots.end(),
+                  is_slot)) {
+    return Reply(Nil{});
+  }
   for (auto& [slot, record] : records) record.move = draft.counters.revision + 1;
   write(records, draft);
   return Reply(integer(draft.counters.revision));

@@ -34,11 +34,13 @@ struct BeginMove {
   std::uint32_t to = 0;              ///< from 1 on; another one
   std::vector<std::uint32_t> slots;  ///< ascending
 };
-/// Another attempt of a move that goes on: its slots are of a move with another number from here
-/// on. A driver whose replica lags names a move that has ended, and must not begin it again.
-/// Result: Integer, the number; Nil: there is no such move (any more).
+/// Another attempt of a move that goes on, with all of its slots: it has another number from here
+/// on. A driver whose replica lags may name a move that has ended, which must not begin again, or
+/// see a part of its slots: the others would be frozen with them, and nobody would take them.
+/// Result: Integer, the number; Nil: there is no such move (any more), or it has other slots.
 struct RetryMove {
   std::uint64_t move = 0;
+  std::vector<std::uint32_t> slots;  ///< ascending
 };
 /// Ends a move whose slots are not frozen: they stay. Result: Integer, how many there were.
 struct CancelMove {

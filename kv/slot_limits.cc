@@ -43,13 +43,17 @@ bool ascends(const Things& things, const Less& less) {
 
 }  // namespace
 
-Result<void> check_begin(const BeginMove& begin) {
-  if (auto count = check_slot_count(begin.slots.size()); !count) return count;
-  if (auto groups = check_groups(begin.group, begin.groups, begin.to); !groups) return groups;
-  if (!ascends(begin.slots, std::less<>()) || begin.slots.back() >= kSlots) {
+Result<void> check_slots(const std::vector<std::uint32_t>& slots) {
+  if (auto count = check_slot_count(slots.size()); !count) return count;
+  if (!ascends(slots, std::less<>()) || slots.back() >= kSlots) {
     return wrong("slots are named once, in ascending order, and below 16384");
   }
   return {};
+}
+
+Result<void> check_begin(const BeginMove& begin) {
+  if (auto groups = check_groups(begin.group, begin.groups, begin.to); !groups) return groups;
+  return check_slots(begin.slots);
 }
 
 Result<void> check_expect(const ExpectSlots& expect) {

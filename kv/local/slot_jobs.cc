@@ -36,6 +36,12 @@ Result<void> drop_abandoned(MovingGroup& group, MovingGroup& from, const SlotJob
                             const std::function<bool()>& go_on) {
   if (auto newest = from.catch_up(); !newest) return newest;
   const auto records = from.store().slots().list();
+  // The move's number is a revision of that group. A replica that is below it does not know the
+  // move: it has failed, or was removed meanwhile.
+  const bool knows = from.store().revision() >= job.move;
+  if (!knows || from.store().slots().list() != records) {
+    return Error{ErrorCode::unavailable, "the other group's replica here does not know the move"};
+  }
   SlotSet abandoned;
   for (const std::uint32_t slot : job.slots) {
     const auto at = records->find(slot);
@@ -82,7 +88,7 @@ Result<std::uint64_t> do_slot_job(const std::vector<MovingGroup*>& groups, std::
   } else {
     SlotMove attempt({here, other, static_cast<std::uint32_t>(group + 1), job.other,
                       static_cast<std::uint32_t>(groups.size())},
-                     job.move, job.slots, go_on);
+                     job.slots, go_on);
     done = attempt.run();
     if (done) return attempt.copied();
   }

@@ -71,13 +71,8 @@ Result<void> drop_slot_keys(MovingGroup& group, const SlotSet& slots, std::uint3
   return {};
 }
 
-SlotMove::SlotMove(MoveRoute route, std::uint64_t move, std::vector<std::uint32_t> slots,
-                   std::function<bool()> go_on)
-    : route_(route),
-      slots_(std::move(slots)),
-      go_on_(std::move(go_on)),
-      set_(set_of(slots_)),
-      move_(move) {
+SlotMove::SlotMove(MoveRoute route, std::vector<std::uint32_t> slots, std::function<bool()> go_on)
+    : route_(route), slots_(std::move(slots)), go_on_(std::move(go_on)), set_(set_of(slots_)) {
   LEASEHOLD_ASSERT(!slots_.empty() && slots_.size() <= kCommandSlotsMax);
 }
 
@@ -122,8 +117,20 @@ Result<void> SlotMove::check_leases() const {
   }
 }
 
+/// The number of the move that has these slots. The list that they are from may be older, and may
+/// show a part of a move that is being written.
+Result<std::uint64_t> SlotMove::newest() const {
+  if (auto newest = route_.from.catch_up(); !newest) return newest.error();
+  const auto records = route_.from.store().slots().list();
+  const auto at = records->find(slots_.front());
+  if (at == records->end() || at->second.other != route_.to_number) return superseded();
+  return at->second.move;
+}
+
 Result<void> SlotMove::begin() {
-  const auto begun = ask(route_.from, RetryMove{move_});
+  const auto earlier = newest();
+  if (!earlier) return earlier.error();
+  const auto begun = ask(route_.from, RetryMove{earlier.value(), slots_});
   if (!begun) return begun.error();
   if (!begun.value()) return superseded();
   move_ = *begun.value();

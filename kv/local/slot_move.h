@@ -63,10 +63,9 @@ Result<void> drop_slot_keys(MovingGroup& group, const SlotSet& slots, std::uint3
 /// attempt may be begun at once, also elsewhere, while this one still runs.
 class SlotMove {
  public:
-  /// `move`: its number, and all of its `slots`, ascending, at most kCommandSlotsMax, as the store
-  /// of the first group said at any time. `go_on`: see drop_slot_keys().
-  SlotMove(MoveRoute route, std::uint64_t move, std::vector<std::uint32_t> slots,
-           std::function<bool()> go_on);
+  /// `slots`: ascending, at most kCommandSlotsMax. If they are not all slots of a move, the attempt
+  /// does not begin. `go_on`: see drop_slot_keys().
+  SlotMove(MoveRoute route, std::vector<std::uint32_t> slots, std::function<bool()> go_on);
 
   /// Until the other group has the slots and the first one has let go; the keys that it still has
   /// wait to be dropped. Errors: in_use (something keeps a slot where it is, and what it is),
@@ -84,6 +83,7 @@ class SlotMove {
     grant::FencingToken token{};
   };
 
+  Result<std::uint64_t> newest() const;
   Result<void> begin();
   Result<void> check_leases() const;
   Result<bool> expect();
@@ -106,7 +106,7 @@ class SlotMove {
   const std::function<bool()> go_on_;
   SlotSet set_;
 
-  std::uint64_t move_;  ///< of this attempt, once it has begun
+  std::uint64_t move_ = 0;  ///< of this attempt
   std::vector<ExpectedSlot> expected_;
   std::optional<HeldKeys> held_;  ///< none: the other group has no key of the slots yet
   bool frozen_ = false;           ///< since the attempt began, or by it

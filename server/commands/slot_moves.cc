@@ -148,26 +148,31 @@ bool is_on_its_way(const kv::SlotRecord* record, std::size_t to) {
 }
 
 /// Waits until this node has applied all that was committed before about some slots: in the groups
-/// that have them, and in those that have got them meanwhile.
+/// that have them, or that may have taken them from there.
 class CatchUp : public std::enable_shared_from_this<CatchUp> {
  public:
-  /// `done` gets the text of an error, empty if there is none, on the background thread.
+  /// `done` gets the text of an error, empty if there is none, on the background thread or, where
+  /// no group has to be asked, inside start().
   CatchUp(const Session::Context& context, std::vector<std::uint32_t> slots,
           std::function<void(std::string)> done)
       : context_(context), slots_(std::move(slots)), done_(std::move(done)) {}
 
   void start() {
     std::set<std::size_t> groups;
+    const Records records(context_.groups);
     for (const std::uint32_t slot : slots_) {
       const std::size_t group = context_.groups.number_of_slot(slot);
-      if (newest_.count(group) != 0) continue;
       if (!context_.groups.all()[group].here()) {
         return done_(
-            fmt::format("TRYAGAIN slot {} has moved to group {}, of which this node has "
-                        "no replica",
+            fmt::format("ERR slot {} has moved to group {}, of which this node has no "
+                        "replica: ask one that has",
                         slot, group + 1));
       }
-      groups.insert(group);
+      if (newest_.count(group) == 0) groups.insert(group);
+      const kv::SlotRecord* const record = records.find(group, slot);
+      if (record == nullptr || record->phase != kv::SlotPhase::frozen) continue;
+      const std::size_t other = record->other - 1;
+      if (newest_.count(other) == 0 && context_.groups.all()[other].here()) groups.insert(other);
     }
     if (groups.empty()) return done_({});
     newest_.insert(groups.begin(), groups.end());

@@ -1,6 +1,6 @@
 // LEASEHOLD SLOTS MOVE and CANCEL: commands for many groups, each proposed to the one that has the
-// slots. Before that the node applies what was committed before: what it would else take for a move
-// may have ended, and it would not see one that another node has just begun.
+// slots. Before that the node applies what was committed before: a move that its old state shows
+// may have ended, and another node may have begun one.
 #pragma once
 
 #include <leasehold/server/front/session.h>

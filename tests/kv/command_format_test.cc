@@ -167,7 +167,7 @@ TEST(CommandFormat, ThoseThatMoveSlotsArePinned) {
             "00000001"
             "6b");
   EXPECT_EQ(hex(encoded_text(ForgetSlots{2, 258, true})), "015500000002000000000000010201");
-  EXPECT_EQ(hex(encoded_text(RetryMove{258})), "01560000000000000102");
+  EXPECT_EQ(hex(encoded_text(RetryMove{258, {3}})), "015600000000000001020000000100000003");
 }
 
 TEST(CommandFormat, AMovedKeyIsPinned) {
@@ -456,6 +456,8 @@ TEST(SlotCommands, WrongNumbersAreNeitherWrittenNorRead) {
                             BeginMove{1, 2, 2, {2, 1}},
                             BeginMove{1, 2, 2, {1, 1}},
                             BeginMove{1, 2, 2, {16384}},
+                            RetryMove{1, {}},
+                            RetryMove{1, {1, 1}},
                             ExpectSlots{2, 2, 1, 0, {{1, 1}}},
                             ExpectSlots{2, 2, 1, 1, {{1, 0}}},
                             ExpectSlots{2, 2, 1, 1, {}},

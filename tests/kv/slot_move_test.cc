@@ -377,25 +377,6 @@ TEST(SlotMoveTest, WhatAnEarlierAttemptHasCopiedIsNotCopiedAgain) {
   EXPECT_NE(value(key(3))->lease, grant::LeaseId(0));
 }
 
-// It leads, and has not applied yet that the move was cancelled.
-TEST(SlotMoveTest, ADriverWhoseReplicaLagsDoesNotBeginACancelledMoveAgain) {
-  std::vector<std::unique_ptr<QuickGroup>> groups;
-  for (int i = 0; i < 2; ++i) groups.push_back(std::make_unique<QuickGroup>());
-  QuickGroup& from = *groups[0];
-  const std::uint32_t slot = slot_of("bar");
-  from.run(BeginMove{1, 2, 2, {slot}});
-  const SlotJob job = slot_jobs(*from.store().slots().list(), 0, 2).at(0);
-  from.run(CancelMove{job.move});
-  const auto go_on = [&] {
-    return do_slot_job({groups[0].get(), groups[1].get()}, 0, job, [] { return true; });
-  };
-  ASSERT_FALSE(go_on());
-  EXPECT_EQ(go_on().error().code, ErrorCode::not_found);
-  EXPECT_EQ(from.store().slots().list()->at(slot).phase, SlotPhase::owned);
-  from.run(BeginMove{1, 2, 2, {slot}});
-  EXPECT_FALSE(go_on()) << "another move of the slot";
-}
-
 // Each group numbers its own moves.
 TEST(SlotMoveTest, TwoMovesThatCrossHaveTheSameNumber) {
   constexpr std::uint64_t kNumber = 4;

@@ -193,16 +193,20 @@ TEST_P(SlotsContract, WhatIsFrozenGoesForwardOnly) {
   EXPECT_EQ(first(FreezeMove{3}), "nil");
 }
 
-TEST_P(SlotsContract, AnotherAttemptIsOfAMoveThatGoesOn) {
-  EXPECT_EQ(first(RetryMove{1}), "nil");
-  EXPECT_EQ(first(BeginMove{kFirst, 2, kSecond, {kBar, kBar + 1}}), "1");
-  EXPECT_EQ(first(RetryMove{1}), "2") << "of both slots";
+TEST_P(SlotsContract, AnotherAttemptIsOfAWholeMoveThatGoesOn) {
+  const std::vector<std::uint32_t> both = {kBar, kBar + 1};
+  EXPECT_EQ(first(RetryMove{1, both}), "nil");
+  EXPECT_EQ(first(BeginMove{kFirst, 2, kSecond, both}), "1");
+  EXPECT_EQ(first(RetryMove{1, {kBar}}), "nil") << "the other one would be frozen with it";
+  EXPECT_EQ(first(RetryMove{1, {kBar, kBar + 2}}), "nil");
+  EXPECT_EQ(first(RetryMove{1, {kBar, kBar + 1, kBar + 2}}), "nil");
+  EXPECT_EQ(first(RetryMove{1, both}), "2");
   EXPECT_EQ(first(FreezeMove{1}), "nil");
-  EXPECT_EQ(first(RetryMove{1}), "nil");
+  EXPECT_EQ(first(RetryMove{1, both}), "nil");
   EXPECT_EQ(first(FreezeMove{2}), "3");
-  EXPECT_EQ(first(RetryMove{2}), "4") << "frozen, and it stays so";
+  EXPECT_EQ(first(RetryMove{2, both}), "4") << "frozen, and it stays so";
   EXPECT_EQ(first(LeaveSlots{4}), "2");
-  EXPECT_EQ(first(RetryMove{4}), "nil") << "they have left";
+  EXPECT_EQ(first(RetryMove{4, both}), "nil") << "they have left";
 }
 
 TEST_P(SlotsContract, WhatDoesNotArriveIsForgottenWithoutItsKeys) {
@@ -236,7 +240,7 @@ TEST_P(SlotsContract, ACancelledMoveLeavesTheSlotWhereItIs) {
   begin();
   EXPECT_EQ(first(CancelMove{1}), "1");
   EXPECT_EQ(first(FreezeMove{1}), "nil");
-  EXPECT_EQ(first(RetryMove{1}), "nil");
+  EXPECT_EQ(first(RetryMove{1, {kBar}}), "nil");
   EXPECT_EQ(first(Set{"bar", "v"}), "OK");
   EXPECT_EQ(first(TakeSlots{kSecond, 1, 2}), "nil") << "a move of the other group has this number";
   const auto snapshot = store_->take_snapshot();

@@ -133,6 +133,15 @@ TEST_F(SessionSlotsCommand, TheGroupThatHasGotASlotMeanwhileIsSeenToo) {
   EXPECT_EQ(catch_up(), ":0\r\n");
 }
 
+// The node may not have heard that the other group has it, and moves it on.
+TEST_F(SessionSlotsCommand, TheGroupThatMayHaveTakenAFrozenSlotIsSeenToo) {
+  EXPECT_EQ(done("MOVE 5 TO 2"), ":1\r\n");
+  freeze(5);
+  EXPECT_EQ(ask("CANCEL 5"), "");
+  EXPECT_EQ(second_.reads(), 1U);
+  EXPECT_THAT(catch_up(), StartsWith("-ERR slot 5 is frozen"));
+}
+
 TEST_F(SessionSlotsCommand, ANodeThatCannotCatchUpSaysSo) {
   for (const char* words : {"MOVE 1 TO 2", "CANCEL 1"}) {
     EXPECT_EQ(ask(words), "");
