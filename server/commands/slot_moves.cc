@@ -172,7 +172,9 @@ class CatchUp : public std::enable_shared_from_this<CatchUp> {
       const kv::SlotRecord* const record = records.find(group, slot);
       if (record == nullptr || record->phase != kv::SlotPhase::frozen) continue;
       const std::size_t other = record->other - 1;
-      if (newest_.count(other) == 0 && context_.groups.all()[other].here()) groups.insert(other);
+      // Of an earlier number of groups, if at all: such a group is not here.
+      if (other >= context_.groups.all().size() || !context_.groups.all()[other].here()) continue;
+      if (newest_.count(other) == 0) groups.insert(other);
     }
     if (groups.empty()) return done_({});
     newest_.insert(groups.begin(), groups.end());
