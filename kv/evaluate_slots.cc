@@ -205,6 +205,9 @@ Result<Reply> run(const ExpectSlots& expect, SlotDraft draft) {
   }
   if (taken == expect.slots.size()) return Reply(integer(1));
   if (taken > 0) return busy("this group has taken some of these slots, and not the others");
+  // A client may have such a lease here, in the group that it has selected. From here on it would
+  // be sought in the other one, and granted there once more.
+  if (auto why = held_by(draft.backend.leases(), records)) return busy(*std::move(why));
   write(records, draft);
   return Reply(integer(keys == 0 ? 0 : 2));
 }

@@ -59,7 +59,8 @@ struct ExpectedSlot {
 /// What earlier attempts and moves still send is void from here on. Result: Integer, 0: the keys
 /// may come; 1: this group has taken all of the slots already; 2: earlier ones have left keys here,
 /// which are of this move from now on: send what differs from them. Nil: a later attempt or move is
-/// known here. Errors: slot_busy: the slots have not left this group as a whole.
+/// known here. Errors: slot_busy: the slots have not left this group as a whole, or a client's
+/// lease has its name or a key in one of them.
 struct ExpectSlots {
   std::uint32_t group = 0;  ///< as in BeginMove: where this is applied
   std::uint32_t groups = 0;

@@ -48,6 +48,7 @@ Result<AppliedEntries> apply_entries(const std::vector<raft::Entry>& entries, ra
   }
   const raft::Index last = entries.back().id.index;
   std::vector<Bytes> results = machine.apply(commands, last);
+  if (auto failed = machine.failure()) return *std::move(failed);
   LEASEHOLD_ASSERT(results.size() == commands.size());
   AppliedEntries applied;
   applied.last = last;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,11 @@ class StateMachine {
   /// per command, in order. A command that does not decode or breaks a rule has a result that says
   /// so; it is never skipped silently.
   virtual std::vector<Bytes> apply(const std::vector<Command>& commands, raft::Index last) = 0;
+
+  /// Why it can apply nothing more; none: it can. Asked on the thread of apply(), after each call.
+  /// If there is an answer, the results of that call are dropped, no caller hears them, no read
+  /// sees its index, and the node stops: after its next start it applies the commands once more.
+  virtual std::optional<Error> failure() const { return std::nullopt; }
 
   // Without these three the log is never cut, and a member that lost its data cannot come back.
 

@@ -91,6 +91,7 @@ Result<replica::StateMachine*> GroupService::open_store(std::uint64_t cluster_id
 
 /// A thread of the store.
 void GroupService::say_space(bool full) {
+  full_.store(full);
   if (node::Group* const group = group_.load()) group->machine_space(full);
   if (full) {
     spdlog::warn("the store found no space in {}/state: what is committed waits; free some space",
@@ -102,6 +103,8 @@ void GroupService::say_space(bool full) {
 
 void GroupService::begin(node::Group& group, ServerState& state) {
   group_.store(&group);
+  // Else it was said to nobody.
+  if (full_.load()) group.machine_space(true);
   state_ = &state;
   group.on_failure([this](Error error) { failed_(std::move(error)); });
   const lease::Duration timeout = settings_.server.command_timeout;

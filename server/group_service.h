@@ -50,6 +50,7 @@ class GroupService {
   /// Its successor has that number.
   void serve_as(raft::NodeId replica);
   replica::StateMachine& machine() { return *store_; }
+  bool is_full() const { return full_.load(); }  ///< its disk: what is committed waits
   /// A full disk would hold the thread that applies.
   void interrupt();
   void stop();
@@ -70,6 +71,7 @@ class GroupService {
   std::unique_ptr<kv::Store> store_;
   kv::RocksdbStore* on_disk_ = nullptr;  ///< the same; null at a witness
   std::atomic<node::Group*> group_{nullptr};
+  std::atomic<bool> full_{false};  ///< the store waits for space
   ServerState* state_ = nullptr;
   StateHealth health_;
   std::optional<kv::LeaseKeeper> keeper_;

@@ -219,7 +219,9 @@ void Replicas::replace_one() {
     if (end_) return;
   }
   for (const std::size_t number : own_->replaceable()) {
-    if (number == 1 || stuck_.count(number) > 0) continue;
+    // The end of a replica waits for the command that it applies, and that one for space.
+    const bool full = all_[number - 1]->service.is_full();
+    if (number == 1 || full || stuck_.count(number) > 0) continue;
     if (const auto replaced = replace(number); !replaced) {
       stuck_.insert(number);
       spdlog::error(

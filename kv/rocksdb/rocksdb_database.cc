@@ -112,7 +112,16 @@ class Database::Listener final : public rocksdb::EventListener {
   }
   void OnBackgroundError(rocksdb::BackgroundErrorReason /*reason*/,
                          rocksdb::Status* error) override {
-    if (error->IsNoSpace()) database_.full_.store(true);
+    if (error->IsNoSpace()) {
+      database_.full_.store(true);
+    } else if (error->severity() >= rocksdb::Status::Severity::kFatalError) {
+      // Space does not heal it.
+      database_.full_.store(false);
+    }
+  }
+  /// RocksDB also looks for space by itself.
+  void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) override {
+    if (info.new_bg_error.ok()) database_.full_.store(false);
   }
   void opened() { opened_.store(true, std::memory_order_release); }
 

@@ -318,6 +318,9 @@ std::uint64_t RocksdbStore::revision() const {
 raft::Index RocksdbStore::applied_index() const {
   return raft::Index(impl_->live().applied_.load(std::memory_order_acquire));
 }
+std::optional<Error> RocksdbStore::failure() const {
+  return impl_->failure();
+}
 Result<raft::Index> RocksdbStore::make_durable() {
   return impl_->make_durable();
 }

@@ -116,6 +116,7 @@ class RocksdbStore final : public Store {
   std::uint64_t revision() const override;
   raft::Index applied_index() const override;
 
+  std::optional<Error> failure() const override;
   /// Errors: io, corrupted (the store has failed).
   Result<raft::Index> make_durable() override;
   /// The archive of a checkpoint (docs/formats/snapshot.md). It takes space only for data that is

@@ -45,6 +45,7 @@ class RocksdbStore::Impl final : private Backend {
   std::vector<Bytes> apply(const std::vector<replica::Command>& commands, raft::Index last);
   Result<void> leave_gap(const NumberGap& gap);
   void interrupt() { interrupted_.store(true); }
+  std::optional<Error> failure() const;
 
   // rocksdb_store_trust.cc
   Result<std::optional<Scrubbed>> scrub(const std::function<bool(std::uint64_t bytes)>& step) const;
@@ -119,7 +120,6 @@ class RocksdbStore::Impl final : private Backend {
   void wait_for_space(Database& database);
   void report_full(bool waits);
   Error fail(const Error& error) const;
-  std::optional<Error> failure() const;
 
   // rocksdb_store_trust.cc
   std::optional<Error> refusal() const;
@@ -189,8 +189,9 @@ template <class Attempt>
 rocksdb::Status RocksdbStore::Impl::with_space(Database& database, const Attempt& attempt) {
   bool waited = false;
   rocksdb::Status status = attempt();
-  // Incomplete: RocksDB has no room in memory, because it cannot flush.
-  while (status.IsNoSpace() || (database.full() && (status.IsIncomplete() || status.IsIOError()))) {
+  // Incomplete: RocksDB has no room in memory, because it cannot flush, or may not compact before
+  // it has seen space for that.
+  while (status.IsNoSpace() || status.IsIncomplete() || (database.full() && status.IsIOError())) {
     if (interrupted_.load()) break;
     if (!std::exchange(waited, true)) report_full(true);
     wait_for_space(database);

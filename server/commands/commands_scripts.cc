@@ -43,7 +43,9 @@ void call(Session& session, const Script& script, const Arguments& keys, const A
   }
   const ServedGroup& group = session.group();
   for (kv::Operation& operation : made.operations) {
-    see_time(operation, group.store, group.lease_keeper);
+    if (auto seen = see_time(operation, group.store, group.lease_keeper); !seen) {
+      return session.refuse(out, "ERR the store failed: " + seen.error().message);
+    }
   }
   auto encoded =
       made.operations.size() == 1

@@ -122,7 +122,8 @@ class KeyFlush : public std::enable_shared_from_this<KeyFlush> {
         count_ = std::max<std::size_t>(1, batch_ / 2);
         return go_on();
       }
-      return fail("-TRYAGAIN " + error->text + "\r\n");
+      const bool unknown = error->kind == kv::ErrorKind::store_failed;
+      return fail((unknown ? "-UNKNOWNOUTCOME " : "-TRYAGAIN ") + error->text + "\r\n");
     }
     some_ = true;
     after_ = next_;
@@ -131,7 +132,7 @@ class KeyFlush : public std::enable_shared_from_this<KeyFlush> {
 
   void finish() {
     std::string reply;
-    if (moving_ || routes_ != groups_.routes_version()) {
+    if (moving_ || routes_ != groups_.routes().newest_version()) {
       append_error(reply,
                    "TRYAGAIN a slot is on its way to another group, and some of its keys may be "
                    "left: send the command again");
@@ -141,14 +142,16 @@ class KeyFlush : public std::enable_shared_from_this<KeyFlush> {
     done_(std::move(reply));
   }
 
-  /// `reply` says that the command was not executed, which is true of the present step.
+  /// `reply`: what became of the present step.
   void fail(const std::string& reply) {
     if (!some_) return done_(reply);
+    const std::string_view why = std::string_view(reply).substr(1, reply.size() - 3);
+    // Keys may still be deleted behind the answer, also such that are written then.
+    const bool unknown = why.rfind("UNKNOWNOUTCOME", 0) == 0;
     std::string partial;
     append_error(partial,
-                 fmt::format("TRYAGAIN some keys were deleted, and not all; send the command again "
-                             "({})",
-                             std::string_view(reply).substr(1, reply.size() - 3)));
+                 fmt::format("{} some keys were deleted, and not all; send the command again ({})",
+                             unknown ? "UNKNOWNOUTCOME" : "TRYAGAIN", why));
     done_(std::move(partial));
   }
 

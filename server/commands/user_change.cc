@@ -95,7 +95,8 @@ class UserChange : public std::enable_shared_from_this<UserChange> {
     const auto reply = kv::decode_reply(bytes);
     if (!reply) return fail("ERR " + reply.error().message);
     if (const auto* error = std::get_if<kv::ErrorReply>(&reply.value())) {
-      return fail("ERR " + error->text);
+      const bool unknown = error->kind == kv::ErrorKind::store_failed;
+      return fail((unknown ? "UNKNOWNOUTCOME " : "ERR ") + error->text);
     }
     if (std::holds_alternative<kv::Integer>(reply.value())) {
       std::string ok;

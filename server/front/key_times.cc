@@ -84,14 +84,16 @@ std::optional<std::int64_t> said_end(const kv::Reply& found) {
   return integer_at(*array, 3);
 }
 
-void see_time(kv::Operation& operation, const kv::Store& store, kv::LeaseKeeper* keeper) {
+Result<void> see_time(kv::Operation& operation, const kv::Store& store, kv::LeaseKeeper* keeper) {
   auto* const expire = std::get_if<kv::ExpireKey>(&operation);
   auto* const copy = std::get_if<kv::Copy>(&operation);
   const bool looks = copy != nullptr || (expire != nullptr && expire->looks_at_time());
-  if (!looks || keeper == nullptr) return;
+  if (!looks || keeper == nullptr) return {};
   const auto value = store.get(copy != nullptr ? copy->from : expire->key);
-  if (!value || !value.value() || value.value()->lease == grant::LeaseId(0)) return;
+  if (!value) return value.error();
+  if (!value.value() || value.value()->lease == grant::LeaseId(0)) return {};
   (copy != nullptr ? copy->seen : expire->seen) = keeper->seen(value.value()->lease);
+  return {};
 }
 
 std::optional<std::int64_t> milliseconds_left(const kv::Reply& found, kv::LeaseKeeper* keeper) {

@@ -54,8 +54,8 @@ class TimeOption {
 };
 
 /// If an operation depends on a key's time, this adds what the node knows of that time. It may be
-/// old: the operation says of what it is.
-void see_time(kv::Operation& operation, const kv::Store& store, kv::LeaseKeeper* keeper);
+/// old: the operation says of what it is. Errors: the store's.
+Result<void> see_time(kv::Operation& operation, const kv::Store& store, kv::LeaseKeeper* keeper);
 
 /// Takes away what a group of this level does not know.
 void forget_end(kv::Operation& operation, raft::FeatureLevel level);

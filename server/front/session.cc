@@ -368,7 +368,9 @@ std::string Session::make(const CommandSpec& spec, const Arguments& args,
   if (!problem.empty()) return problem;
   if (!in_selected_group() && attaches_by_id(operation))
     return lease_elsewhere(cannot_tell_group());
-  see_time(operation, group_->store, group_->lease_keeper);
+  if (auto seen = see_time(operation, group_->store, group_->lease_keeper); !seen) {
+    return "ERR the store failed: " + seen.error().message;
+  }
   forget_end(operation, group_->group.lease_view().level());
   if (const auto* grant = std::get_if<kv::GrantLease>(&operation)) warn_of_ttl(*grant);
   return problem;

@@ -177,8 +177,7 @@ class Session : public std::enable_shared_from_this<Session> {
   CommandTrace trace;
   bool tls = false;              ///< the connection
   std::string certificate_user;  ///< in the client's certificate, which is valid; empty: none
-  /// For the replies from here on, that of the command at hand included.
-  void set_reply_wish(ReplyWish wish);
+  void set_reply_wish(ReplyWish wish);  ///< for replies from that of the command at hand on
 
  private:
   std::string away_text(std::optional<std::uint32_t> slot) const;
@@ -190,6 +189,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool must_learn_users(const CommandSpec& spec, const Arguments& args);
   /// Whether a command has to wait until its slot, which is on its way, is somewhere, or as below.
   bool must_wait_for_slot(const CommandSpec& spec, const Arguments& args);
+  bool is_behind_elsewhere(std::uint32_t slot) const;
   /// Whether a command of a session, or with a lease, has to wait for what its group has now.
   bool must_see_moves(const CommandSpec& spec, const Arguments& args);
   /// A command whose slot was not in its group goes where it is then. The place has what it needs.
@@ -274,11 +274,11 @@ class Session : public std::enable_shared_from_this<Session> {
   std::deque<Place> line_;
   std::uint64_t first_place_ = 0;  ///< number of line_.front()
   std::size_t reads_under_way_ = 0, writes_under_way_ = 0, bytes_under_way_ = 0;
-  /// Reads of this process() call that the node has to justify, all in one mode. All have arrived,
-  /// so one read index taken later serves them all.
+  std::uint64_t routes_ = 0;  ///< SlotRoutes::version(), when no write was under way
+  /// Reads of this process() call that the node has to justify, all in one mode: one read index
+  /// that is taken later serves them all.
   ReadBatch asking_;
-  /// Reads of this process() call that are valid under the lease, but wait for apply to reach
-  /// `waiting_index_`.
+  /// Those that are valid under the lease, but wait for apply to reach `waiting_index_`.
   ReadBatch waiting_;
   raft::Index waiting_index_;
   ReadNote last_read_;

@@ -68,6 +68,16 @@ void Session::enter(std::uint64_t number, ReadRoute route) {
   }
 }
 
+/// A group that got the slot lately knows nothing of it where its state is old. Then the age of
+/// that state says nothing of the slot's keys.
+bool knows_slot(const ServedGroups& groups, const ServedGroup& group,
+                std::optional<std::uint32_t> slot) {
+  if (!slot || !groups.many()) return true;
+  const auto count = static_cast<std::uint32_t>(groups.all().size());
+  if (kv::first_group_of(*slot, count) == groups.number_of(group)) return true;
+  return group.store.slots().list()->count(*slot) != 0;
+}
+
 ReadRoute Session::judge_read(const CommandSpec& spec, const ReadPolicy& policy) {
   Counters& counters = *context_.counters;
   // The reads that wait together are of one group.
@@ -91,7 +101,8 @@ ReadRoute Session::judge_read(const CommandSpec& spec, const ReadPolicy& policy)
   note.applied = view.applied();
   note.bound_missed = false;
   if (policy.stale_bound) {
-    if (view.fresh_since().covers(note.look.at, *policy.stale_bound)) {
+    if (view.fresh_since().covers(note.look.at, *policy.stale_bound) &&
+        knows_slot(context_.groups, *group_, slot_)) {
       counters.stale_hits.add();
       note.end = ReadEnd::stale;
       return ReadRoute::now;

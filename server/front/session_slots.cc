@@ -166,10 +166,21 @@ void Session::submit_write(std::uint64_t number, Bytes command, bool repeatable)
       });
 }
 
+/// A write of the slot that was proposed where the slot was may yet come where it is now.
+bool Session::is_behind_elsewhere(std::uint32_t slot) const {
+  const ServedGroup* const group = &context_.groups.of_slot(slot);
+  return std::any_of(line_.begin(), line_.end(), [&](const Place& one) {
+    return one.kind == PlaceKind::write && one.state == PlaceState::waiting && one.slot == slot &&
+           one.group != group;
+  });
+}
+
 bool Session::must_wait_for_slot(const CommandSpec& spec, const Arguments& args) {
   if (must_see_moves(spec, args)) return true;
   SlotRoutes& routes = context_.groups.routes();
-  if (routes.all_open() || slot_waited_ || context_.state.draining ||
+  if (writes_under_way_ == 0) routes_ = routes.version();
+  const bool changed = routes_ != routes.version();
+  if ((routes.all_open() && !changed) || slot_waited_ || context_.state.draining ||
       spec.effect == CommandEffect::none || !arity_fits(spec, args.size())) {
     return false;
   }
@@ -179,7 +190,8 @@ bool Session::must_wait_for_slot(const CommandSpec& spec, const Arguments& args)
   } else if (spec.in_multi == InMulti::run) {
     slot = multi_.slot();
   }
-  if (!slot || routes.is_open(*slot)) return false;
+  if (!slot) return false;
+  if (routes.is_open(*slot)) return changed && is_behind_elsewhere(*slot);
   waits_for_slot_ = true;
   routes.wait(*slot, coarse_now() + context_.state.options.command_timeout,
               [weak = weak_from_this(), &executor = *context_.executor](bool open) {

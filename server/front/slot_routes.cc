@@ -44,20 +44,31 @@ SlotRoutes::~SlotRoutes() {
 }
 
 void SlotRoutes::follow() {
-  std::vector<Waited> ready;
-  {
-    const std::lock_guard lock(mutex_);
-    update();
-    for (auto at = waiters_.begin(); at != waiters_.end();) {
-      if (!is_open(at->first)) {
-        ++at;
-        continue;
-      }
-      ready.push_back(std::move(at->second.done));
-      at = waiters_.erase(at);
-    }
+  std::unique_lock lock(mutex_);
+  update();
+  // The thread that calls them already goes on with these.
+  if (calling_) return;
+  calling_ = true;
+  for (std::vector<Waited> ready = take_ready(); !ready.empty(); ready = take_ready()) {
+    lock.unlock();
+    for (const Waited& done : ready) done(true);
+    lock.lock();
   }
-  for (const Waited& done : ready) done(true);
+  calling_ = false;
+}
+
+/// The caller holds mutex_.
+std::vector<SlotRoutes::Waited> SlotRoutes::take_ready() {
+  std::vector<Waited> ready;
+  for (auto at = waiters_.begin(); at != waiters_.end();) {
+    if (!is_open(at->first)) {
+      ++at;
+      continue;
+    }
+    ready.push_back(std::move(at->second.done));
+    at = waiters_.erase(at);
+  }
+  return ready;
 }
 
 /// The caller holds mutex_.
@@ -119,6 +130,11 @@ void SlotRoutes::catch_up() {
   if (behind) follow();
 }
 
+std::uint64_t SlotRoutes::newest_version() {
+  catch_up();
+  return version();
+}
+
 kv::SlotSet SlotRoutes::changed_since(std::uint64_t version) {
   kv::SlotSet changed;
   if (stores_.size() == 1) return changed;
@@ -134,7 +150,8 @@ kv::SlotSet SlotRoutes::changed_since(std::uint64_t version) {
 void SlotRoutes::wait(std::uint32_t slot, std::chrono::nanoseconds until, Waited done) {
   {
     const std::lock_guard lock(mutex_);
-    if (!is_open(slot)) {
+    // Behind those that are called just now.
+    if (!is_open(slot) || calling_) {
       waiters_.emplace(slot, Waiter{until, std::move(done)});
       return;
     }

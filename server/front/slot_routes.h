@@ -41,13 +41,16 @@ class SlotRoutes {
   bool is_open(std::uint32_t slot) const { return open_[slot].load(std::memory_order_relaxed); }
   bool all_open() const { return closed_.load(std::memory_order_relaxed) == 0; }
   /// Calls `done` once, inside the call or on any thread: with true when the slot is open, and with
-  /// false when end_waits() finds that the time is over.
+  /// false when end_waits() finds that the time is over. Those of one slot are called in their
+  /// order.
   using Waited = std::function<void(bool open)>;
   void wait(std::uint32_t slot, std::chrono::nanoseconds until, Waited done);
   /// Call it from time to time. `now`: of the clock of wait().
   void end_waits(std::chrono::nanoseconds now);
   /// Rises with every change; above 0.
   std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
+  /// The same, with all that the stores said when it was called.
+  std::uint64_t newest_version();
   /// The slots that have gone elsewhere since that version, or of which no group says that it has
   /// them. Who has read all groups since then has seen the keys of all others. It knows all
   /// that the stores said when it was called.
@@ -68,6 +71,7 @@ class SlotRoutes {
   };
   void listen();
   void follow();
+  std::vector<Waited> take_ready();
   void update();
   void catch_up();
   std::vector<Known> look();
@@ -75,7 +79,8 @@ class SlotRoutes {
   const std::vector<const kv::Store*> stores_;
   std::vector<std::pair<const kv::Slots*, kv::Slots::Listener>> listeners_;
   std::mutex mutex_;                              ///< held while routes are written
-  std::multimap<std::uint32_t, Waiter> waiters_;  ///< under mutex_
+  std::multimap<std::uint32_t, Waiter> waiters_;  ///< under mutex_; of one slot in their order
+  bool calling_ = false;                          ///< under mutex_: a thread calls some of them
   // Under mutex_.
   std::vector<std::uint64_t> seen_;        ///< Slots::changes() of each store
   std::vector<Known> known_;               ///< of each slot

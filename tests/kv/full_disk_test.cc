@@ -185,6 +185,29 @@ TEST(FailedDisk, IsFinal) {
   EXPECT_EQ(store->get("k").error().code, ErrorCode::io);
   EXPECT_EQ(apply(*store, 2, {encoded(Set{"k", "w"})}).at(0).substr(0, 8), "error 6:");
   EXPECT_EQ(failures, 1);
+  EXPECT_EQ(store->failure().value().code, ErrorCode::io) << "so the node drops the results";
+}
+
+TEST(FailedDisk, EndsAStoreThatWaitsForSpace) {
+  static WatchedEnv env;
+  const TemporaryFolder folder;
+  auto options = store_options(folder.path("kv"));
+  options.env = &env;
+  options.full_retry = std::chrono::milliseconds(5);
+  std::atomic<bool> full = false;
+  std::atomic<int> failures = 0;
+  options.on_full = [&full](bool is) { full = is; };
+  options.on_failure = [&failures](const Error&) { ++failures; };
+  auto store = RocksdbStore::open(options).value();
+  apply(*store, 1, {encoded(Set{"k", "v"})});
+  env.full = true;
+  std::thread durable([&store] { EXPECT_EQ(store->make_durable().error().code, ErrorCode::io); });
+  EXPECT_TRUE(comes_true([&full] { return full.load(); }));
+  EXPECT_EQ(failures, 0);
+  env.failing = true;
+  durable.join();
+  EXPECT_EQ(failures, 1);
+  EXPECT_FALSE(full);
 }
 
 }  // namespace

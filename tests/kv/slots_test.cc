@@ -321,6 +321,16 @@ TEST_P(SlotsContract, ALeaseOfAClientStaysWithItsSlot) {
   EXPECT_EQ(first(FreezeMove{2}), "7");
 }
 
+// In the group that a client has selected, it may have the name of any slot.
+TEST_P(SlotsContract, NoSlotComesWhereALeaseHasItsName) {
+  second(GrantLease{grant::LeaseId(7), std::chrono::hours(1), "{bar}lock", "holder"});
+  begin();
+  EXPECT_THAT(expect(1), HasSubstr("slot 5061 has the name of lease 7"));
+  EXPECT_TRUE(second_->slots().list()->empty());
+  second(RevokeLease{grant::LeaseId(7)});
+  EXPECT_EQ(expect(1), "0");
+}
+
 TEST_P(SlotsContract, AKeyTakesItsTimeAlong) {
   begin();
   expect(1);

@@ -28,6 +28,8 @@ class WatchedEnv final : public rocksdb::EnvWrapper {
   std::atomic<std::uint64_t> changes{0};
   /// Every sync of a file fails.
   std::atomic<bool> failing{false};
+  /// Every sync of a file finds no space.
+  std::atomic<bool> full{false};
 
   rocksdb::Status NewWritableFile(const std::string& name,
                                   std::unique_ptr<rocksdb::WritableFile>* result,
@@ -91,6 +93,7 @@ class WatchedEnv final : public rocksdb::EnvWrapper {
     rocksdb::Status Sync() override {
       env_.change();
       if (env_.failing) return rocksdb::Status::IOError("a failure of the test");
+      if (env_.full) return rocksdb::Status::NoSpace("no space of the test");
       env_.dirty(name_, false);
       return WritableFileWrapper::Sync();
     }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -80,6 +81,25 @@ TEST(GroupApplier, CompletesTheCallerOnceTheEffectShows) {
   const Result<replica::Applied> applied = news.get_future().get();
   ASSERT_TRUE(applied.ok());
   EXPECT_EQ(applied.value().own, (std::vector<std::uint64_t>{9}));
+}
+
+TEST(GroupApplier, NothingThatAMachineWasGivenWhenItFailedIsApplied) {
+  class Failed : public LastCommand {
+    std::optional<Error> failure() const override { return Error{ErrorCode::io, "no disk"}; }
+  };
+  Failed machine;
+  replica::LeaseView view;
+  replica::Callers callers;
+  callers.add(waiting([](const replica::ProposeResult&) { ADD_FAILURE(); }));
+  std::promise<Result<replica::Applied>> news;
+  WorkPool pool("lh-apply", 1);
+  GroupApplier applier(
+      pool, machine, view, callers, kSelf, kLife,
+      [](const raft::SnapshotId&) { return Result<void>(); },
+      [&](Result<replica::Applied> applied) { news.set_value(std::move(applied)); });
+  applier.apply(command_at(5, envelope(9)));
+  EXPECT_EQ(news.get_future().get().error().message, "no disk");
+  EXPECT_EQ(view.applied(), raft::Index(0)) << "no read may count on it";
 }
 
 TEST(GroupApplier, ACommandThatDoesNotDecodeIsReportedOnlyToTheNode) {

@@ -117,9 +117,19 @@ TEST_F(SessionFlush, AnErrorSaysWhetherSomeAreGone) {
   EXPECT_EQ(let_read(node_), "");
   EXPECT_EQ(let_commit(node_), "");
   EXPECT_EQ(let_read(second_), "");
-  second_.end_proposal({});
+  replica::ProposeResult dropped;
+  dropped.status = replica::ProposeStatus::dropped;
+  second_.end_proposal(dropped);
   EXPECT_THAT(pump(), StartsWith("-TRYAGAIN some keys were deleted, and not all"));
   EXPECT_EQ(second_.store().size(), 1U);
+
+  put(node_, kv::Set{"bar", "1"});
+  EXPECT_EQ(send({"FLUSHALL"}), "");
+  EXPECT_EQ(let_read(node_), "");
+  EXPECT_EQ(let_commit(node_), "");
+  EXPECT_EQ(let_read(second_), "");
+  second_.end_proposal(unknown);
+  EXPECT_THAT(pump(), StartsWith("-UNKNOWNOUTCOME some keys were deleted, and not all"));
 }
 
 // The keys of a slot that a move has frozen are nobody's for a moment.
