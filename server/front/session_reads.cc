@@ -248,6 +248,7 @@ bool Session::answer(const CommandSpec& spec, const Arguments& args, bool may_wa
   const bool only_reads = spec.make != nullptr || spec.scan != nullptr;
   const SlotStay stay(group_->store.slots(), group_->place, context_.state.commands, spec, args);
   const std::size_t before = out.size();
+  const bool listened = listening_ != nullptr;
   std::uint64_t seen = user_.seen;
   while (!forbids_since(seen, spec, args, out)) {
     if (spec.run != nullptr) {
@@ -265,6 +266,8 @@ bool Session::answer(const CommandSpec& spec, const Arguments& args, bool may_wa
   }
   if (stay.stayed()) return true;
   out.resize(before);
+  // A watch has begun where the slot was.
+  if (!listened) stop_listening();
   if (may_wait) return false;
   if (is_of_transaction(spec)) multi_.fail_watch();
   refuse(out, kSlotMoves);

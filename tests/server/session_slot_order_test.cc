@@ -1,6 +1,7 @@
 // What a connection may count on while a slot moves, and this node hears of it late.
 #include <leasehold/tests/server/slots_fixture.h>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace leasehold::server {
@@ -37,6 +38,23 @@ TEST_F(SessionSlots, AReadOfAnOldStateAsksForASlotThatItDoesNotKnow) {
   EXPECT_EQ(send({"GET", "foo"}), "$-1\r\n") << "of a slot that was always there";
   EXPECT_EQ(send({"GET", "bar"}), "");
   EXPECT_EQ(second_.reads(), 1U);
+}
+
+TEST_F(SessionSlots, AWatchThatMeetsALeavingSlotBeginsOnce) {
+  begin();
+  EXPECT_EQ(send({"LEASEHOLD", "READMODE", "quorum"}), "+OK\r\n");
+  EXPECT_EQ(send({"LEASEHOLD", "WATCH", "KEY", "bar"}), "");
+  ASSERT_EQ(node_.reads(), 1U);
+  freeze();
+  node_.end_read(node_.granted(raft::ReadBasis::quorum));
+  EXPECT_EQ(pump(), "");
+  EXPECT_FALSE(session_->watching()) << "the slot is nobody's";
+  take();
+  EXPECT_EQ(pump(), "");
+  ASSERT_EQ(second_.reads(), 1U);
+  second_.end_read(second_.granted(raft::ReadBasis::quorum));
+  EXPECT_THAT(pump(), ::testing::StartsWith("*2\r\n$8\r\nwatching\r\n"));
+  EXPECT_TRUE(session_->watching());
 }
 
 }  // namespace
