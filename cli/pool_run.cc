@@ -30,6 +30,16 @@ std::string number_text(raft::NodeId number) {
   return std::to_string(number.value());
 }
 
+/// A change of the members that the view has. Another run may have changed them since, and two
+/// steps that each keep a quorum may keep none together.
+std::vector<std::string> change_of(const PoolGroup& group, const char* verb,
+                                   const std::string& what) {
+  std::vector<std::string> words = {"LEASEHOLD", "MEMBER"};
+  if (!group.membership.empty()) words.insert(words.end(), {"EXPECT", group.membership});
+  words.insert(words.end(), {verb, what});
+  return words;
+}
+
 /// None: the node cannot be added now.
 std::optional<PoolStep> adding(const PoolView& view, raft::GroupId group, raft::NodeId node) {
   const PoolSeat* const seat = view.seat(node, group);
@@ -37,8 +47,9 @@ std::optional<PoolStep> adding(const PoolView& view, raft::GroupId group, raft::
   PoolStep step;
   step.group = group;
   step.added = node;
-  step.command = {"LEASEHOLD", "MEMBER", "ADD",
-                  fmt::format("{}={}", seat->replica.value(), view.nodes.at(node).peer_address)};
+  step.command =
+      change_of(view.groups.at(group), "ADD",
+                fmt::format("{}={}", seat->replica.value(), view.nodes.at(node).peer_address));
   return step;
 }
 
@@ -59,9 +70,8 @@ void add_home_steps(const PoolView& view, const PoolOptions& options, NextSteps&
            raft::kNobody});
       return;
     }
-    if (member.voter || goes || home.voters() >= kHomeVotersMax) continue;
-    next.steps.push_back({home.id,
-                          {"LEASEHOLD", "MEMBER", "PROMOTE", number_text(member.replica)},
+    if (member.voter || goes || !reached || home.voters() >= kHomeVotersMax) continue;
+    next.steps.push_back({home.id, change_of(home, "PROMOTE", number_text(member.replica)),
                           fmt::format("group 1: promote node {}", member.node.value()),
                           raft::kNobody});
     return;
@@ -82,6 +92,7 @@ std::optional<PoolStep> made_of(const placement::Step& planned, const PoolView& 
   PoolStep step;
   step.group = planned.group;
   step.instead_of = planned.instead_of;
+  const PoolGroup& group = view.groups.at(planned.group);
   const std::string number = number_text(planned.replica);
   switch (planned.what) {
     case What::add_learner: {
@@ -91,8 +102,8 @@ std::optional<PoolStep> made_of(const placement::Step& planned, const PoolView& 
       step = *std::move(added);
       break;
     }
-    case What::promote: step.command = {"LEASEHOLD", "MEMBER", "PROMOTE", number}; break;
-    case What::remove: step.command = {"LEASEHOLD", "MEMBER", "REMOVE", number}; break;
+    case What::promote: step.command = change_of(group, "PROMOTE", number); break;
+    case What::remove: step.command = change_of(group, "REMOVE", number); break;
     case What::transfer: step.command = {"LEASEHOLD", "TRANSFER", number}; break;
   }
   step.text = sentence_of(planned);
@@ -225,6 +236,14 @@ class Balance {
       return fail(
           "pool",
           fmt::format("node {} keeps replicas of {} groups", options_.drained.value(), left),
+          kNotExecuted);
+    }
+    const PoolMember* const leads = view.home().member(view.home().leader);
+    if (options_.drained != raft::kNobody && leads != nullptr && leads->node == options_.drained) {
+      return fail(
+          "pool",
+          fmt::format("node {} leads group 1, and no other voter of it is among the servers",
+                      options_.drained.value()),
           kNotExecuted);
     }
     if (options_.drained != raft::kNobody) {

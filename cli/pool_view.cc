@@ -55,6 +55,7 @@ void take_group(const PoolAnswer& said, const std::string& server, PoolGroup& gr
   group.leader_server = leads ? server : "";
   group.leader = leads ? node_in(said, "id") : raft::kNobody;
   group.settled = said.at("settled").get<bool>();
+  group.membership = said.value("membership", "");
   group.keys = said.at("keys").get<std::uint64_t>();
   const auto last = said.at("last").get<std::uint64_t>();
   group.members.clear();

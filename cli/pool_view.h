@@ -45,6 +45,7 @@ struct PoolGroup {
   raft::NodeId leader;        ///< the number of its replica
   std::uint64_t term = 0;
   bool settled = false;
+  std::string membership;  ///< its id, for MEMBER EXPECT; empty: an older server does not say it
   std::uint64_t keys = 0;
   std::vector<PoolMember> members;
 

@@ -7,11 +7,14 @@
 #include <leasehold/server/front/words.h>
 #include <leasehold/server/own_replicas.h>
 #include <leasehold/server/small_file.h>
+#include <leasehold/storage/private_folder.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace leasehold::server {
@@ -34,6 +37,28 @@ constexpr std::string_view kRemovedWord = "removed";
 constexpr std::string_view kWaitsWord = "waits";
 
 }  // namespace
+
+Result<void> remove_replica_files(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  std::vector<std::string> names;
+  for (auto at = fs::directory_iterator(folder, failed); !failed && at != fs::end(at);
+       at.increment(failed)) {
+    names.push_back(at->path().filename().string());
+  }
+  if (failed == std::errc::no_such_file_or_directory) return {};
+  std::erase(names, "backups");
+  std::stable_partition(names.begin(), names.end(),
+                        [](const std::string& name) { return name != "RESTORED"; });
+  for (const std::string& name : names) {
+    if (name == "RESTORED") {
+      if (auto synced = storage::sync_folder(folder); !synced) return synced;
+    }
+    if (!failed) fs::remove_all(folder + "/" + name, failed);
+  }
+  if (!failed) return {};
+  return Error{ErrorCode::io, fmt::format("cannot remove {}: {}", folder, failed.message())};
+}
 
 Result<OwnReplicas> OwnReplicas::load(const std::string& data_dir, raft::NodeId self,
                                       std::size_t groups) {

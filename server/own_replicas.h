@@ -15,6 +15,10 @@
 
 namespace leasehold::server {
 
+/// Removes what a replica has in its folder but its backups, and what says that it was restored
+/// last: without that the next start would take the rest for a replica. Errors: io.
+Result<void> remove_replica_files(const std::string& folder);
+
 /// In the file REPLICAS of the node's directory. Groups count from 1. One thread.
 class OwnReplicas {
  public:

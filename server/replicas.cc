@@ -177,11 +177,7 @@ Result<void> Replicas::drop_restored_elsewhere(const ServeSettings& settings,
     const auto restored = node::load_restored(folder);
     if (!restored) return restored.error();
     if (!restored.value()) continue;
-    std::error_code failed;
-    std::filesystem::remove_all(folder, failed);
-    if (failed) {
-      return Error{ErrorCode::io, fmt::format("cannot remove {}: {}", folder, failed.message())};
-    }
+    if (auto removed = remove_replica_files(folder); !removed) return removed;
     spdlog::info("group {}: its replicas are at other nodes; deleted what was restored of it here",
                  number);
   }
@@ -197,11 +193,7 @@ Result<void> Replicas::replace_removed() {
     if (auto removed = host_->remove_group(group, gone); !removed) return removed;
     // It may have ended between the log and the folder the last time.
     const std::string folder = fmt::format("{}/groups/{}", data_dir_, number);
-    std::error_code failed;
-    std::filesystem::remove_all(folder, failed);
-    if (failed) {
-      return Error{ErrorCode::io, fmt::format("cannot remove {}: {}", folder, failed.message())};
-    }
+    if (auto emptied = remove_replica_files(folder); !emptied) return emptied;
     if (auto replaced = own_->replace(number); !replaced) return replaced;
     spdlog::info(
         "group {}: this node was removed from it, and deleted what it had of it; it may be added "

@@ -39,6 +39,7 @@ PoolJson pool_group(const node::NodeStatus& status, const ServedGroup& group, st
                   {"leader", status.leader.value()},
                   {"last", status.last.value()},
                   {"settled", status.membership_committed && !status.membership_joint},
+                  {"membership", raft::text_of(status.membership_id)},
                   {"keys", group.store.size()},
                   {"members", pool_members(status, options)}};
   if (group.here()) return out;

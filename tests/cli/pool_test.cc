@@ -66,6 +66,24 @@ class PoolTest : public ::testing::Test {
   PoolOptions options_;
 };
 
+// Another run may have changed the members since this one looked.
+TEST_F(PoolTest, AChangeOfMembersIsOfThoseThatWereSeen) {
+  options_.wishes.draining = {node(2)};
+  put(kOther, {1, 2, 3}, 1);
+  view_.groups[kOther].membership = "00000000000000ff";
+  const NextSteps next = steps();
+  ASSERT_EQ(next.steps.size(), 1U);
+  EXPECT_THAT(next.steps[0].command,
+              ElementsAre("LEASEHOLD", "MEMBER", "EXPECT", "00000000000000ff", "ADD", "4=p4"));
+}
+
+TEST_F(PoolTest, ALearnerOfTheFirstGroupThatIsAwayIsNotPromoted) {
+  view_.groups[kHome].members[3].voter = false;
+  EXPECT_THAT(texts(), ElementsAre("group 1: promote node 4"));
+  view_.nodes.erase(node(4));
+  EXPECT_THAT(texts(), IsEmpty());
+}
+
 TEST_F(PoolTest, APoolAsItShouldBeGetsNoStep) {
   EXPECT_THAT(steps().steps, IsEmpty());
   EXPECT_FALSE(steps().waits);

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -73,6 +74,20 @@ TEST_F(OwnReplicasTest, OneThatWasRemovedIsReplacedByOneWithAHigherNumber) {
 }
 
 // Its removal may be heard of first.
+TEST(FilesOfReplicas, TheBackupsStay) {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder;
+  for (const char* name : {"g/state", "g/backups/monday"}) {
+    fs::create_directories(folder.path(name));
+  }
+  std::ofstream(folder.path("g/RESTORED")) << "x";
+  EXPECT_TRUE(remove_replica_files(folder.path("g")));
+  EXPECT_TRUE(fs::exists(folder.path("g/backups/monday")));
+  EXPECT_FALSE(fs::exists(folder.path("g/state")));
+  EXPECT_FALSE(fs::exists(folder.path("g/RESTORED")));
+  EXPECT_TRUE(remove_replica_files(folder.path("none")));
+}
+
 TEST_F(OwnReplicasTest, OnlyTheOneThatWaitsIsAdded) {
   OwnReplicas own = loaded();
   ASSERT_TRUE(own.note_removed({2}).ok());
