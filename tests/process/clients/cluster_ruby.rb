@@ -8,7 +8,7 @@ $stdout.sync = true
 # By TLS and as a user if the test has set ACCESS_* (secured.py).
 ca = ENV['ACCESS_CA']
 access = ca ? { ssl_params: { ca_file: ca }, username: ENV['ACCESS_USER'], password: ENV['ACCESS_PASSWORD'] } : {}
-client = Redis.new(cluster: ARGV.map { |port| "redis#{'s' if ca}://127.0.0.1:#{port}" }, timeout: 3, **access)
+client = Redis.new(cluster: ARGV.map { |port| "redis#{'s' if ca}://127.0.0.1:#{port}" }, timeout: 8, **access)
 number = 0
 until IO.select([$stdin], nil, nil, 0.01)
   number += 1
