@@ -40,8 +40,10 @@ class Multi {
   void spoil() { state().spoiled = true; }
   /// EXEC will refuse: the client relies on a WATCH that failed.
   void fail_watch() { state().watch_failed = true; }
-  /// EXEC will refuse if this command, which was refused, has to do with it.
+  /// EXEC will refuse if this command, which was refused, has to do with it. An EXEC that is
+  /// refused ends the transaction: its client takes what follows for commands of their own.
   void note_refused(const CommandSpec& spec) {
+    if (open() && spec.name == "exec") return clear();
     if (open()) return spoil();
     if (is_of_transaction(spec)) fail_watch();
   }

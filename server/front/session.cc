@@ -170,7 +170,7 @@ void Session::dispatch(const CommandSpec* spec, const Arguments& args, std::stri
                     spec->name));
   }
   if (!arity_fits(*spec, args.size())) {
-    if (multi_.open()) multi_.spoil();
+    if (multi_.open()) multi_.note_refused(*spec);
     return refuse(out, fmt::format("ERR wrong number of arguments for '{}' command", spec->name));
   }
   if (std::exchange(user_.unlearned, false)) {

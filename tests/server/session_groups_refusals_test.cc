@@ -47,6 +47,26 @@ TEST_F(SessionGroups, WhatWaitedForTheUsersInVainIsMissingInTheTransaction) {
   EXPECT_THAT(send({"EXEC"}), StartsWith("-EXECABORT"));
 }
 
+TEST_F(SessionGroups, AnExecThatIsRefusedEndsTheTransaction) {
+  node_.grant_lease(std::chrono::hours(1));
+  for (const bool wrong : {true, false}) {
+    EXPECT_EQ(send({"MULTI"}), "+OK\r\n");
+    EXPECT_EQ(send({"SET", "bar", "v"}), "+QUEUED\r\n");
+    state_.users_known = wrong;
+    if (wrong) {
+      EXPECT_THAT(send({"EXEC", "x"}), StartsWith("-ERR wrong number"));
+    } else {
+      EXPECT_EQ(send({"EXEC"}), "");
+      node_.end_read({});
+      EXPECT_THAT(pump(), StartsWith("-NOLEADER"));
+    }
+    state_.users_known = true;
+    EXPECT_EQ(send({"GET", "bar"}), "$-1\r\n");
+    EXPECT_THAT(send({"EXEC"}), StartsWith("-ERR EXEC without MULTI"));
+  }
+  EXPECT_EQ(node_.proposals(), 0U);
+}
+
 TEST_F(SessionGroups, AGroupIsNotServedWithoutTheUsers) {
   node_.health().set_refused("its disk lies");
   for (const bool known : {true, false}) {
