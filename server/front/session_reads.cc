@@ -12,6 +12,19 @@
 #include <utility>
 
 namespace leasehold::server {
+namespace {
+
+/// A group that got the slot lately knows nothing of it where its state is old. Then the age of
+/// that state says nothing of the slot's keys.
+bool knows_slot(const ServedGroups& groups, const ServedGroup& group,
+                std::optional<std::uint32_t> slot) {
+  if (!slot || !groups.many()) return true;
+  const auto count = static_cast<std::uint32_t>(groups.all().size());
+  if (kv::first_group_of(*slot, count) == groups.number_of(group)) return true;
+  return group.store.slots().list()->count(*slot) != 0;
+}
+
+}  // namespace
 
 bool Session::read_keys_fit(const CommandSpec& spec, const Arguments& args, std::size_t& bytes,
                             std::string& out) {
@@ -66,16 +79,6 @@ void Session::enter(std::uint64_t number, ReadRoute route) {
       break;
     case ReadRoute::ask: ask_node(number, place(number).policy); break;
   }
-}
-
-/// A group that got the slot lately knows nothing of it where its state is old. Then the age of
-/// that state says nothing of the slot's keys.
-bool knows_slot(const ServedGroups& groups, const ServedGroup& group,
-                std::optional<std::uint32_t> slot) {
-  if (!slot || !groups.many()) return true;
-  const auto count = static_cast<std::uint32_t>(groups.all().size());
-  if (kv::first_group_of(*slot, count) == groups.number_of(group)) return true;
-  return group.store.slots().list()->count(*slot) != 0;
 }
 
 ReadRoute Session::judge_read(const CommandSpec& spec, const ReadPolicy& policy) {
