@@ -127,7 +127,7 @@ int show_plan(const PoolOptions& options) {
   for (const PoolStep& step : next.steps) std::cout << step.text << "\n";
   for (const std::string& reason : next.reasons) std::cerr << reason << "\n";
   if (!next.steps.empty()) return 0;
-  std::cout << (next.waits ? "nothing now: a learner catches up\n"
+  std::cout << (next.waits ? "nothing now: a change of members is under way\n"
                            : "nothing: the pool is as it should be\n");
   return 0;
 }

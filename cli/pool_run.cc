@@ -110,6 +110,40 @@ std::optional<PoolStep> made_of(const placement::Step& planned, const PoolView& 
   return step;
 }
 
+/// Learners that their nodes have deleted: such a one would never catch up.
+void add_removals(const PoolView& view, NextSteps& next) {
+  for (const auto& [id, group] : view.groups) {
+    if (id == view.home().id || group.leader_server.empty() || !group.settled) continue;
+    for (const PoolMember& member : group.members) {
+      if (member.voter || !view.is_deleted(member, id)) continue;
+      next.steps.push_back(
+          {id, change_of(group, "REMOVE", number_text(member.replica)),
+           fmt::format("group {}: remove replica {}, which node {} has deleted (finish)",
+                       id.value(), member.replica.value(), member.node.value()),
+           raft::kNobody});
+      break;
+    }
+  }
+}
+
+/// Those that may hear of their removal yet are waited for.
+void note_strays(const PoolView& view, NextSteps& next) {
+  for (const auto& [number, node] : view.nodes) {
+    for (const auto& [id, seat] : node.seats) {
+      if (!view.is_stray(number, id)) continue;
+      if (!seat.addable) {
+        next.waits = true;
+        continue;
+      }
+      next.reasons.push_back(
+          fmt::format("group {}: replica {} at node {} was removed and does not hear of it: "
+                      "leasehold member add {}={} --group {}, then remove it again",
+                      id.value(), seat.replica.value(), number.value(), seat.replica.value(),
+                      node.peer_address, id.value()));
+    }
+  }
+}
+
 /// A change of members, a learner that is to vote, or an election. Learners of the first group may
 /// stay so.
 bool is_under_way(const PoolView& view) {
@@ -126,10 +160,11 @@ class Balance {
 
   int run() {
     for (auto told = Clock::now();;) {
-      const auto view = look_at_pool(options_.servers, options_.look);
+      auto view = look_at_pool(options_.servers, options_.look);
       if (!view && view.error().code == ErrorCode::invalid_argument) return give_up(view.error());
       bool worked = false;
       if (view) {
+        strays_.note(view.value(), Clock::now());
         tell_places(view.value(), options_.look);
         auto next = plan_of(view.value(), options_, leaving_);
         if (!next) return give_up(next.error());
@@ -258,6 +293,7 @@ class Balance {
 
   const PoolOptions& options_;
   std::map<raft::GroupId, raft::NodeId> leaving_;
+  Strays strays_;
   std::set<raft::NodeId> introduced_;
   Clock::time_point moved_at_ = Clock::now();
   std::uint64_t behind_ = 0;
@@ -287,6 +323,8 @@ Result<NextSteps> plan_of(const PoolView& view, const PoolOptions& options,
   NextSteps next;
   next.reasons = plan.value().reasons;
   add_home_steps(view, options, next);
+  add_removals(view, next);
+  note_strays(view, next);
   for (const placement::Step& planned : plan.value().steps) {
     if (auto step = made_of(planned, view)) {
       next.steps.push_back(*std::move(step));

@@ -37,8 +37,7 @@ PoolSeat seat_of(const PoolAnswer& group) {
   PoolSeat seat;
   seat.replica = node_in(group, "id");
   seat.here = group.at("here").get<bool>();
-  // One that was removed and is not exchanged yet is neither.
-  seat.addable = group.at("joining").get<bool>() || seat.here;
+  seat.addable = group.at("joining").get<bool>();
   for (const PoolAnswer& node : group.value("nodes", PoolAnswer::array())) {
     seat.nodes.emplace_back(node.get<std::uint64_t>());
   }
@@ -128,6 +127,32 @@ const PoolSeat* PoolView::seat(raft::NodeId node, raft::GroupId group) const {
   return found == at->second.seats.end() ? nullptr : &found->second;
 }
 
+bool PoolView::is_stray(raft::NodeId node, raft::GroupId group) const {
+  const PoolSeat* const own = seat(node, group);
+  const PoolGroup& said = groups.at(group);
+  if (own == nullptr || !own->here || said.leader_server.empty() || !said.settled) return false;
+  return said.at(node) == nullptr;
+}
+
+bool PoolView::is_deleted(const PoolMember& member, raft::GroupId group) const {
+  const PoolSeat* const own = seat(member.node, group);
+  return own != nullptr && !own->here && own->replica > member.replica;
+}
+
+void Strays::note(PoolView& view, Clock::time_point now) {
+  decltype(since_) found;
+  for (auto& [number, node] : view.nodes) {
+    for (auto& [group, seat] : node.seats) {
+      if (!view.is_stray(number, group)) continue;
+      const auto known = since_.find({number, group});
+      const auto since = known == since_.end() ? now : known->second;
+      found.emplace(std::pair(number, group), since);
+      if (now - since >= kTime) seat.addable = true;
+    }
+  }
+  since_ = std::move(found);
+}
+
 std::uint64_t PoolView::behind() const {
   std::uint64_t sum = 0;
   for (const auto& [id, group] : groups) {
@@ -204,6 +229,8 @@ placement::Pool pool_of(const PoolView& view, const PoolWishes& wishes,
     for (const PoolMember& member : group.members) {
       if (member.voter) planned.voters.push_back({member.replica, member.node});
       if (member.voter) continue;
+      // It is removed before anything else is done with its group.
+      if (view.is_deleted(member, id)) planned.changing = true;
       planned.learners.push_back({member.replica, member.node, member.behind <= kPoolNearlyThere});
     }
     pool.groups.push_back(std::move(planned));

@@ -5,6 +5,7 @@
 #include <leasehold/placement/planner.h>
 #include <leasehold/raft/types.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -19,8 +20,8 @@ namespace leasehold::cli {
 /// What a node says of its replica of a group.
 struct PoolSeat {
   raft::NodeId replica;             ///< its number in the group
-  bool here = false;                ///< it is a member
-  bool addable = false;             ///< it waits to be added, or has not heard that it was removed
+  bool here = false;                ///< it is a member, as far as it has heard
+  bool addable = false;             ///< it waits to be added, or stays away (Strays)
   std::vector<raft::NodeId> nodes;  ///< without a replica: where it sends clients
 };
 
@@ -64,6 +65,10 @@ struct PoolView {
 
   const PoolGroup& home() const { return groups.at(raft::GroupId(1)); }
   const PoolSeat* seat(raft::NodeId node, raft::GroupId group) const;
+  /// The node's replica was removed and has not heard of it.
+  bool is_stray(raft::NodeId node, raft::GroupId group) const;
+  /// Its node has deleted this replica, and waits to be added as another one.
+  bool is_deleted(const PoolMember& member, raft::GroupId group) const;
   /// Of all learners together: less is nearer to the end.
   std::uint64_t behind() const;
 };
@@ -72,6 +77,21 @@ struct PoolView {
 /// invalid_argument (a server has one group, or is of a build without pools).
 Result<PoolView> look_at_pool(const std::vector<std::string>& servers,
                               client::RespClient::Timeout timeout);
+
+/// Replicas that were removed. Each hears of it soon, as a rule, and its number is used up then; to
+/// add it again before that would make a member of it that has gone. One that was away when it was
+/// removed does not hear of it.
+class Strays {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// As long as it takes to hear of a removal and to delete the replica, and some more.
+  static constexpr std::chrono::seconds kTime{10};
+  /// Those of the view that have been strays for that time may be added.
+  void note(PoolView& view, Clock::time_point now);
+
+ private:
+  std::map<std::pair<raft::NodeId, raft::GroupId>, Clock::time_point> since_;
+};
 
 /// What the operator says of the nodes.
 struct PoolWishes {

@@ -328,42 +328,39 @@ class Evaluation {
     // First: bytes that are wrong are wrong each time, and use up no number.
     const auto carried = decode_command(once.command);
     if (!carried) return undecodable(carried.error());
-    const bool usable = may_use(once.session);
-    // What was executed before its slot went away has its result here, and nowhere else. What was
-    // not uses up no number. No released version has many groups, and so none has such slots.
-    if (!usable || !sessions_.table().knows(once.session, once.sequence)) {
-      if (auto why = not_here(carried.value())) {
-        if (usable ? is_over(once.session) : is_of_here(once.session)) {
-          return no_session(once.session);
-        }
-        return *std::move(why);
-      }
+    if (!is_of_here(once.session)) {
+      // It comes from a node that has not heard that the slot has moved.
+      if (const auto why = not_here(carried.value())) return encode_reply(*why);
     }
-    if (!usable) return no_session(once.session);
+    if (!may_use(once.session)) return no_session(once.session);
     auto begun = sessions_.begin(once.session, once.sequence, once.answered_below);
     if (begun.verdict == replica::SessionTable::Verdict::repeated) return std::move(begun.result);
     if (begun.verdict != replica::SessionTable::Verdict::execute)
       return why_not(once, begun.verdict);
-    auto reply = execute(carried.value());
+    auto reply = execute_once(carried.value());
     if (reply) sessions_.finish(once.session, once.sequence, reply.value());
     return reply;
   }
+  /// A refusal is a result too: its client executes the command in a session of the group that has
+  /// the slot, and a copy that is still on its way must do nothing here when the slot has come
+  /// back. No released version has many groups, and so none has such slots.
+  Result<Bytes> execute_once(const Command& command) {
+    const auto why = not_here(command);
+    if (!why) return execute(command);
+    return refused(ErrorKind::slot_left, why->text + " in a session of its own");
+  }
 
-  /// One of another group comes from a node that has not heard that the slot has moved.
+  /// Its id is one of this group's, whether it is open or not.
   bool is_of_here(replica::SessionId session) const {
     const std::uint64_t above = backend_.ids_above();
     return session.value() > above && session.value() - above <= kIdsOfGroup;
   }
-  /// Then nobody knows what it has executed.
-  bool is_over(replica::SessionId session) const {
-    return is_of_here(session) && !sessions_.table().encode(session);
-  }
 
   /// What a command answers that names a key of a slot that is not of this group now.
-  std::optional<Bytes> not_here(const Command& command) {
+  std::optional<ErrorReply> not_here(const Command& command) {
     const Slots* const slots = backend_.slots();
     if (slots == nullptr || slots->all().empty()) return std::nullopt;
-    const auto tried = [this](const auto& c) -> std::optional<Bytes> {
+    const auto tried = [this](const auto& c) -> std::optional<ErrorReply> {
       using C = std::decay_t<decltype(c)>;
       if constexpr (std::is_same_v<C, Transaction> || std::is_convertible_v<C, Operation>) {
         Draft draft(backend_, counters_);
@@ -371,7 +368,7 @@ class Evaluation {
         if (load_limit_) draft.limit_loads(*load_limit_);
         // If the store fails here, it does so when the command is executed.
         static_cast<void>(run(c, draft));
-        if (auto why = draft.not_here()) return encode_reply(*std::move(why));
+        return draft.not_here();
       }
       return std::nullopt;
     };

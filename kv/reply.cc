@@ -81,7 +81,7 @@ Result<Reply> decode_integer_reply(BigReader in) {
 Result<Reply> decode_error_reply(BigReader in) {
   const std::uint8_t kind = in.u8();
   if (!in.ok() || kind < static_cast<std::uint8_t>(ErrorKind::malformed) ||
-      kind > static_cast<std::uint8_t>(ErrorKind::not_a_number)) {
+      kind > static_cast<std::uint8_t>(ErrorKind::slot_left)) {
     return malformed("reply: unknown kind of error");
   }
   return Reply(ErrorReply{static_cast<ErrorKind>(kind), std::string(in.take_rest())});

@@ -35,6 +35,7 @@ enum class ErrorKind : std::uint8_t {
   moved = 18,         ///< a key, or the name of a lease, is not of this group now; not executed
   slot_busy = 19,     ///< of the commands that move slots: what is in the way
   not_a_number = 20,  ///< IncrByFloat: the value is not a decimal fraction
+  slot_left = 21,     ///< Once: a key was not of this group when it came; never executed
 };
 
 // The results.

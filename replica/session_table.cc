@@ -108,13 +108,6 @@ bool SessionTable::expire(SessionId id, std::uint64_t activity) {
   return close(id);
 }
 
-bool SessionTable::knows(SessionId id, std::uint64_t sequence) const {
-  const auto found = sessions_.find(id);
-  if (found == sessions_.end()) return false;
-  const Entry& entry = found->second;
-  return sequence < entry.answered_below || entry.results.count(sequence) > 0;
-}
-
 SessionTable::Begun SessionTable::begin(SessionId id, std::uint64_t sequence,
                                         std::uint64_t answered_below) {
   const auto found = sessions_.find(id);

@@ -88,9 +88,6 @@ class SessionTable {
   /// idle, by its own clock, can propose this, and a command that comes first wins.
   bool expire(SessionId id, std::uint64_t activity);
 
-  /// Whether begin() would not let a command be executed because one of this sequence was here
-  /// before, as far as this table knows: its result may be gone, or the client has the answer.
-  bool knows(SessionId id, std::uint64_t sequence) const;
   /// Judges a command. The client has the answers to all sequences below `answered_below`, so these
   /// are forgotten; a client that sends one command after the other names `sequence` itself.
   Begun begin(SessionId id, std::uint64_t sequence, std::uint64_t answered_below);

@@ -5,6 +5,7 @@
 #include <leasehold/server/host_file.h>
 #include <leasehold/server/replica_options.h>
 #include <leasehold/server/replicas.h>
+#include <leasehold/server/slots_away.h>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -266,13 +267,8 @@ void Replicas::begin(ServerState& state) {
   }
   kv::SlotMover::Options options;
   options.notice = [](const std::string& text) { spdlog::info("{}", text); };
-  options.away = [this](std::size_t group) {
-    const GroupPlace* const place = places_->of(group + 1);
-    if (place == nullptr || place->here()) return std::string();
-    return fmt::format(
-        "this node leads the group that they leave, and has no replica of the other one: transfer "
-        "the leadership to a node that has both, or add a replica of group {} here",
-        group + 1);
+  options.away = [this](std::size_t from, std::size_t to, bool frozen) {
+    return cannot_move_here(*all_[from]->group, places_->of(to + 1), {from + 1, to + 1, frozen});
   };
   mover_.emplace(std::move(groups), std::move(options));
 }

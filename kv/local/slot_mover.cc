@@ -112,9 +112,11 @@ void SlotMover::start(SlotTask task) {
 
 void SlotMover::work(Works::iterator at) {
   const std::size_t group = at->task.group;
-  const std::string away = options_.away ? options_.away(at->task.job.other - 1) : std::string();
+  const SlotJob& job = at->task.job;
+  const bool frozen = job.phase == SlotPhase::frozen;
+  const auto away = options_.away ? options_.away(group, job.other - 1, frozen) : std::string();
   if (away.empty()) {
-    at->done = do_slot_job(moving_, group, at->task.job,
+    at->done = do_slot_job(moving_, group, job,
                            [this, group] { return !ending_ && groups_[group]->leads(); });
   } else {
     at->done = Error{ErrorCode::unavailable, away};

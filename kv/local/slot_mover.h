@@ -34,9 +34,10 @@ class SlotMover {
     lease::Duration interval = std::chrono::milliseconds(500);
     lease::Duration retry_min = std::chrono::milliseconds(100);
     lease::Duration retry_max = std::chrono::seconds(10);
-    /// Why slots cannot go to a group, which counts from 0: its replica is elsewhere. Empty: it is
-    /// here. Any thread. May be empty: all are.
-    std::function<std::string(std::size_t group)> away;
+    /// Why slots cannot go from a group to another one, by this node: it has no replica of the
+    /// other. Groups count from 0. Empty: it has. Slots that are `frozen` are nobody's meanwhile:
+    /// it sees to it that a node with both leads. Any thread. May be empty: all replicas are here.
+    std::function<std::string(std::size_t from, std::size_t to, bool frozen)> away;
     /// What is worth a line in the log; on the thread that looks. May be empty.
     std::function<void(const std::string&)> notice;
   };

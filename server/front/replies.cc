@@ -146,6 +146,7 @@ std::string first_word(kv::ErrorKind kind) {
     case kv::ErrorKind::key_exists: return "KEYEXISTS ";
     case kv::ErrorKind::not_owner: return "NOPERM ";
     case kv::ErrorKind::moved: return "TRYAGAIN ";
+    case kv::ErrorKind::slot_left: return "CROSSSLOT ";
     default: return "ERR ";
   }
 }

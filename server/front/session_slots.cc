@@ -133,10 +133,11 @@ bool is_of_old_slot(const Place& place, const Bytes& result) {
 
 bool has_left_session(const Place& place, const Bytes& result, const ServedGroups& groups) {
   if (!place.slot || place.spec == nullptr || place.spec->name != kOnce) return false;
-  if (place.group == &groups.of_slot(*place.slot)) return false;
   const auto reply = kv::decode_reply(result);
   const auto* error = reply ? std::get_if<kv::ErrorReply>(&reply.value()) : nullptr;
-  return error != nullptr && error->kind == kv::ErrorKind::moved;
+  if (error == nullptr) return false;
+  if (error->kind == kv::ErrorKind::slot_left) return true;
+  return error->kind == kv::ErrorKind::moved && place.group != &groups.of_slot(*place.slot);
 }
 
 bool Session::go_to_session(std::uint64_t id) {

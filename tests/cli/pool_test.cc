@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -126,6 +127,48 @@ TEST_F(PoolTest, ANodeThatStillDeletesItsReplicaIsWaitedFor) {
   view_.nodes[node(4)].seats[kOther].addable = false;
   EXPECT_THAT(steps().steps, IsEmpty());
   EXPECT_TRUE(steps().waits);
+}
+
+// Its number is used up as soon as it hears of it.
+TEST_F(PoolTest, AReplicaThatHasNotHeardOfItsRemovalIsWaitedFor) {
+  options_.wishes.draining = {node(3)};
+  view_.nodes[node(4)].seats[kOther] = {node(4), true, false, {}};
+  Strays strays;
+  const auto seen = Strays::Clock::time_point() + std::chrono::hours(1);
+  for (const auto passed : {std::chrono::seconds(0), Strays::kTime - std::chrono::seconds(1)}) {
+    strays.note(view_, seen + passed);
+    EXPECT_THAT(texts(), IsEmpty());
+    EXPECT_TRUE(steps().waits);
+  }
+  strays.note(view_, seen + Strays::kTime);
+  const NextSteps next = steps();
+  ASSERT_EQ(next.steps.size(), 1U);
+  EXPECT_THAT(next.steps[0].command, ElementsAre("LEASEHOLD", "MEMBER", "ADD", "4=p4"));
+  EXPECT_THAT(next.reasons, ElementsAre(HasSubstr("replica 4 at node 4 was removed")));
+}
+
+TEST_F(PoolTest, AStrayThatHasHeardOfItsRemovalBeginsAgain) {
+  const auto seen = Strays::Clock::time_point() + std::chrono::hours(1);
+  PoolSeat& seat = view_.nodes[node(4)].seats[kOther];
+  Strays strays;
+  for (int i = 0; i < 2; ++i) {
+    seat = {node(4), true, false, {}};
+    strays.note(view_, seen + i * Strays::kTime);
+    EXPECT_FALSE(seat.addable);
+    seat.here = false;
+    strays.note(view_, seen + i * Strays::kTime);
+  }
+}
+
+TEST_F(PoolTest, ALearnerThatItsNodeHasDeletedIsRemovedFirst) {
+  put(kOther, {1, 2, 3, 4}, 2);
+  view_.groups[kOther].members[3].voter = false;
+  view_.nodes[node(4)].seats[kOther].replica = node(10004);
+  options_.wishes.draining = {node(3)};
+  const NextSteps next = steps();
+  ASSERT_EQ(next.steps.size(), 1U);
+  EXPECT_EQ(next.steps[0].text, "group 2: remove replica 4, which node 4 has deleted (finish)");
+  EXPECT_THAT(next.steps[0].command, ElementsAre("LEASEHOLD", "MEMBER", "REMOVE", "4"));
 }
 
 TEST_F(PoolTest, ALearnerIsWaitedForAndThenPromoted) {

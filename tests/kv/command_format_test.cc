@@ -435,6 +435,7 @@ TEST(CommandFormat, KindsOfErrorArePinned) {
   EXPECT_EQ(static_cast<int>(ErrorKind::no_lease), 14);
   EXPECT_EQ(static_cast<int>(ErrorKind::fenced), 15);
   EXPECT_EQ(static_cast<int>(ErrorKind::key_exists), 16);
+  EXPECT_EQ(static_cast<int>(ErrorKind::slot_left), 21);
 }
 
 TEST(SlotCommands, WrongNumbersAreNeitherWrittenNorRead) {

@@ -430,7 +430,7 @@ TEST(ReplyCodec, DecodesWhatWasEncoded) {
                                       ValueReply{Bytes(std::string("some value"))},
                                       ErrorReply{ErrorKind::store_failed, "a reason"},
                                       ErrorReply{ErrorKind::malformed, ""},
-                                      ErrorReply{ErrorKind::not_a_number, "the last kind"},
+                                      ErrorReply{ErrorKind::slot_left, "the last kind"},
                                       ArrayReply{},
                                       ArrayReply{{encode_reply(Ok{}), encode_reply(Nil{})}}};
   for (const Reply& reply : replies) {
@@ -448,7 +448,7 @@ TEST(ReplyCodec, WrongLengthsKindsAndTypesAreMalformed) {
         std::string_view("\1\6", 2), std::string_view("\1\7", 2), std::string_view("\1\1x", 3),
         std::string_view("\1\2x", 3), std::string_view("\1\3xxxxxxx", 9),
         std::string_view("\1\3xxxxxxxxx", 11), std::string_view("\1\5", 2),
-        std::string_view("\1\5\0", 3), std::string_view("\1\5\25", 3)}) {
+        std::string_view("\1\5\0", 3), std::string_view("\1\5\26", 3)}) {
     const auto decoded = decode_reply(Bytes(bytes));
     ASSERT_FALSE(decoded) << hex(bytes);
     EXPECT_EQ(decoded.error().code, ErrorCode::malformed);

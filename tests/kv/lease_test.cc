@@ -60,7 +60,7 @@ TEST_P(LeaseContract, ANameIsNotMissingWhereItsSlotIsNot) {
   run(FreezeMove{move});
   for (const Command& command : by_name) EXPECT_EQ(run(command).substr(0, 8), "error 18");
   EXPECT_EQ(run(in_multi).substr(0, 8), "error 18");
-  EXPECT_EQ(run(Once{replica::SessionId(1), 1, 1, carried.view()}).substr(0, 8), "error 18");
+  EXPECT_EQ(run(Once{replica::SessionId(1), 1, 1, carried.view()}).substr(0, 8), "error 21");
   EXPECT_EQ(run(WithNamedLease{"bar", Set{"foo", "v"}}).substr(0, 8), "error 14")
       << "it is sought where the key is";
 }

@@ -46,6 +46,7 @@ class SlotMoverTest : public ::testing::Test {
   void start() {
     SlotMover::Options options;
     options.interval = options.retry_min = options.retry_max = 1ms;
+    options.away = away_;
     options.notice = [this](const std::string& text) { change([&] { said_ += text + "\n"; }); };
     std::vector<std::unique_ptr<LedGroup>> led;
     for (auto& one : owned_) led.push_back(std::move(one));
@@ -92,6 +93,7 @@ class SlotMoverTest : public ::testing::Test {
   std::condition_variable changed_;
   bool ending_ = false;
   std::string said_;
+  std::function<std::string(std::size_t, std::size_t, bool)> away_;
   std::unique_ptr<SlotMover> mover_;
 };
 
@@ -172,6 +174,23 @@ TEST_F(SlotMoverTest, ANodeThatLeadsNoMoreStopsAndTheNextOneGoesOn) {
   mover_.reset();
   EXPECT_EQ(attempts, 2U);
   EXPECT_THAT(said_, Not(HasSubstr("cannot")));
+}
+
+TEST_F(SlotMoverTest, WhatGoesElsewhereSaysWhetherItIsFrozen) {
+  std::string asked;
+  away_ = [&](std::size_t from, std::size_t to, bool frozen) {
+    change([&] { asked += std::to_string(from) + std::to_string(to) + (frozen ? "f " : "c "); });
+    return std::string("it is elsewhere");
+  };
+  groups_[0]->run(Set{key_in(0), "v"});
+  groups_[2]->run(FreezeMove{begin_move(2, 0)});
+  begin_move(0, 1);
+  start();
+  const auto has = [&](const char* what) { return asked.find(what) != std::string::npos; };
+  EXPECT_TRUE(wait_until([&] { return has("01c") && has("20f"); }));
+  mover_.reset();
+  EXPECT_FALSE(has("01f") || has("20c")) << asked;
+  EXPECT_THAT(said_, HasSubstr("cannot move from group 3 to group 1 yet: it is elsewhere"));
 }
 
 TEST_F(SlotMoverTest, AFailureIsSaidOnceAndTriedAgain) {

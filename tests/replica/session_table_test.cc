@@ -87,20 +87,6 @@ TEST(SessionTable, WhatTheClientHasTheAnswerToIsForgotten) {
   EXPECT_EQ(run(table, session, 3, 1, "x"), "not again: r3") << "the bound never moves back";
 }
 
-TEST(SessionTable, KnowsWhatItWouldNotExecuteAgain) {
-  SessionTable table;
-  const SessionId session = *table.open();
-  EXPECT_FALSE(table.knows(session, 1));
-  EXPECT_FALSE(table.knows(id(2), 1)) << "there is no such session";
-  run(table, session, 1, 1, "one");
-  run(table, session, 2, 1, std::string(kSessionResultBytesMax + 1, 'l'));
-  for (const std::uint64_t sequence : {1U, 2U}) EXPECT_TRUE(table.knows(session, sequence));
-  EXPECT_FALSE(table.knows(session, 3));
-  run(table, session, 4, 3, "four");
-  for (const std::uint64_t sequence : {1U, 2U}) EXPECT_TRUE(table.knows(session, sequence));
-  EXPECT_FALSE(table.knows(session, 3)) << "it is yet to come";
-}
-
 TEST(SessionTable, WhatWasGivenUpIsNotExecutedLater) {
   SessionTable table;
   const SessionId session = *table.open();

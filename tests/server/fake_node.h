@@ -166,6 +166,7 @@ class FakeNode final : public node::Node {
   void end_read(const replica::ReadResult& result) { take(reads_).done(result); }
   void end_wait(const replica::ReadResult& result) { take(waits_).done(result); }
   void end_status(node::NodeStatus status) { take(statuses_)(std::move(status)); }
+  std::size_t transfers() const { return transfers_.size(); }
   raft::NodeId next_transfer() const { return transfers_.front().to; }
   void end_transfer(const replica::TransferResult& result) { take(transfers_).done(result); }
   const node::MemberEdits& next_edits() const { return changes_.front().edits; }

@@ -86,6 +86,24 @@ TEST_F(SessionPlaces, WhatIsAboutAllKeysIsAboutThoseThatAreHere) {
   EXPECT_EQ(send({"CLUSTER", "COUNTKEYSINSLOT", "12182"}), "-MOVED 8192 b:7202\r\n");
 }
 
+TEST_F(SessionPlaces, WhatIsAboutAllKeysPassesAGroupInTheMiddleThatIsElsewhere) {
+  FakeNode third(2 * kv::kIdsOfGroup);
+  ServedGroups three(
+      {ServedGroup{node_, node_.store(), node_.health()},
+       ServedGroup{second_, second_.store(), second_.health(), nullptr, {}, {}, &place_},
+       ServedGroup{third, third.store(), third.health()}});
+  EventHubs hubs(three);
+  session_ = std::make_shared<Session>(
+      Session::Context{three, state_, &state_.counters[0], &executor_, &executor_, &hubs}, 7,
+      "127.0.0.1:5", [this] { ++progress_; });
+  third.grant_lease(std::chrono::hours(1));
+  EXPECT_EQ(send({"SET", "foo", "1"}), "");
+  third.commit_all();
+  EXPECT_EQ(pump(), "+OK\r\n");
+  EXPECT_EQ(send({"DBSIZE"}), ":1\r\n");
+  session_.reset();
+}
+
 TEST_F(SessionPlaces, AScanThatStandsInAGroupThatLeavesEnds) {
   put_in_second("foo");
   second_.grant_lease(std::chrono::hours(1));
