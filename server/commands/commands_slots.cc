@@ -139,28 +139,6 @@ bool take_slots(Session& session, const Arguments& args, Arguments::const_iterat
   return true;
 }
 
-/// A move is begun by a node that sees both groups. False: it has refused the command.
-bool has_group(Session& session, std::size_t group, std::string& out) {
-  const ServedGroup& served = session.context().groups.all()[group];
-  if (served.here()) return true;
-  const auto& addresses = session.context().state.options.client_addresses;
-  const auto target = addresses.find(served.place->target());
-  session.refuse(out, fmt::format("ERR this node has no replica of group {}: ask one that has a "
-                                  "replica of each group that is concerned{}",
-                                  group + 1,
-                                  target == addresses.end()
-                                      ? std::string()
-                                      : fmt::format("; node {} at {} has one of this group",
-                                                    target->first.value(), target->second)));
-  return false;
-}
-
-bool has_groups_of(Session& session, const std::vector<std::uint32_t>& slots, std::string& out) {
-  return std::all_of(slots.begin(), slots.end(), [&](std::uint32_t slot) {
-    return has_group(session, session.context().groups.number_of_slot(slot), out);
-  });
-}
-
 void move(Session& session, const Arguments& args, std::string& out) {
   std::vector<std::uint32_t> slots;
   if (!take_slots(session, args, args.end() - 2, slots, out)) return;
@@ -171,15 +149,12 @@ void move(Session& session, const Arguments& args, std::string& out) {
                           fmt::format("ERR there is no group {}: expected a number from 1 to {}",
                                       quoted(args.back()), groups));
   }
-  if (!has_group(session, static_cast<std::size_t>(*to) - 1, out)) return;
-  if (!has_groups_of(session, slots, out)) return;
   move_slots(session.context(), slots, static_cast<std::size_t>(*to) - 1, session.answer_later());
 }
 
 void cancel(Session& session, const Arguments& args, std::string& out) {
   std::vector<std::uint32_t> slots;
   if (!take_slots(session, args, args.end(), slots, out)) return;
-  if (!has_groups_of(session, slots, out)) return;
   cancel_moves(session.context(), slots, session.answer_later());
 }
 

@@ -147,6 +147,20 @@ bool is_on_its_way(const kv::SlotRecord* record, std::size_t to) {
          (record->phase == kv::SlotPhase::copying || record->phase == kv::SlotPhase::frozen);
 }
 
+/// Moves are for a node that sees all groups concerned.
+std::string no_replica_text(const Session::Context& context, std::size_t group) {
+  const ServedGroup& elsewhere = context.groups.all()[group];
+  const auto& addresses = context.state.options.client_addresses;
+  const auto target = addresses.find(elsewhere.place->target());
+  return fmt::format(
+      "ERR this node has no replica of group {}: ask one that has a replica of each group that is "
+      "concerned{}",
+      group + 1,
+      target == addresses.end() ? std::string()
+                                : fmt::format("; node {} at {} has one of this group",
+                                              target->first.value(), target->second));
+}
+
 /// Waits until this node has applied all that was committed before about some slots: in the groups
 /// that have them, or that may have taken them from there.
 class CatchUp : public std::enable_shared_from_this<CatchUp> {
@@ -163,10 +177,7 @@ class CatchUp : public std::enable_shared_from_this<CatchUp> {
     for (const std::uint32_t slot : slots_) {
       const std::size_t group = context_.groups.number_of_slot(slot);
       if (!context_.groups.all()[group].here()) {
-        return done_(
-            fmt::format("ERR slot {} has moved to group {}, of which this node has no "
-                        "replica: ask one that has",
-                        slot, group + 1));
+        return done_(no_replica_text(context_, group));
       }
       if (newest_.count(group) == 0) groups.insert(group);
       const kv::SlotRecord* const record = records.find(group, slot);
@@ -331,6 +342,9 @@ void begin_moves(const Session::Context& context, const std::vector<std::uint32_
 
 void move_slots(const Session::Context& context, const std::vector<std::uint32_t>& slots,
                 std::size_t to, std::function<void(std::string)> done) {
+  if (!context.groups.all()[to].here()) {
+    return done(error_reply(no_replica_text(context, to), "", 0));
+  }
   const auto begin = [context, slots, to, done = std::move(done)](const std::string& problem) {
     problem.empty() ? begin_moves(context, slots, to, done) : done(error_reply(problem, "", 0));
   };
