@@ -71,6 +71,7 @@ void add_home_steps(const PoolView& view, const PoolOptions& options, NextSteps&
       return;
     }
     if (member.voter || goes || !reached || home.voters() >= kHomeVotersMax) continue;
+    if (view.is_deleted(member, home.id)) continue;
     next.steps.push_back({home.id, change_of(home, "PROMOTE", number_text(member.replica)),
                           fmt::format("group 1: promote node {}", member.node.value()),
                           raft::kNobody});
@@ -113,7 +114,7 @@ std::optional<PoolStep> made_of(const placement::Step& planned, const PoolView& 
 /// Learners that their nodes have deleted: such a one would never catch up.
 void add_removals(const PoolView& view, NextSteps& next) {
   for (const auto& [id, group] : view.groups) {
-    if (id == view.home().id || group.leader_server.empty() || !group.settled) continue;
+    if (group.leader_server.empty() || !group.settled) continue;
     for (const PoolMember& member : group.members) {
       if (member.voter || !view.is_deleted(member, id)) continue;
       next.steps.push_back(

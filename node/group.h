@@ -188,7 +188,7 @@ class Group {
   /// Reads the committed log, for a program that follows the changes elsewhere: an index, a cache,
   /// another system (change data capture). Completes with the commands from `from` on, in the
   /// log's order and with nothing left out, as soon as this node has applied any; a follower has
-  /// them a little later than the leader. At any replica, a witness too. The next call goes on at
+  /// them a little later than the leader. At any replica but a witness. The next call goes on at
   /// LogPart::next: one call at a time, and a reader that is slow keeps nobody waiting. Completes
   /// on the node's thread. drain() does not wait for it.
   virtual void read_log(const replica::LogReadFrom& from, CallOptions options,

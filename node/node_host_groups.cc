@@ -243,11 +243,15 @@ void HostShell::close(std::unique_lock<std::mutex>& one, raft::GroupId group) {
   one.unlock();
   seat->shell.stop_work();
   // What was posted for it meanwhile finds nobody; tasks that name it are over behind this one.
-  on_loop([&seat] { seat->shell.forget(); });
-  one.lock();
+  on_loop([&seat] {
+    seat->shell.forget();
+    seat->shell.log_ends();
+  });
   // A caller may hold it until the host ends. What it needed most memory for is gone.
-  seat->shell.log_ends();
   seat->log.reset();
+  // The log says what it had begun to write or to read, which is not for the next replica.
+  on_loop([] {});
+  one.lock();
   ended_.push_back(std::move(seat));
   closing_.erase(group);
   closed_.notify_all();

@@ -119,7 +119,7 @@ struct LogPart {
   raft::Index commit;  ///< how far this node knows the log to be committed
 };
 /// Errors: timed_out (nothing new came in time, or the call was cancelled), overloaded
-/// (Limits::log_reads_max), stopped, corrupted.
+/// (Limits::log_reads_max), unavailable (this node is a witness), stopped, corrupted.
 using LogReadCompletion = std::function<void(Result<LogPart>)>;
 
 }  // namespace leasehold::replica

@@ -25,9 +25,19 @@ void Driver::Impl::feed(lease::Now now, Event& event) {
     context_.completions.add([late = std::move(event)]() mutable { refuse(late, false); });
     return;
   }
+  const bool witness = context_.core.options().witness;
+  if (auto* read = std::get_if<ReadLog>(&event); read != nullptr && witness) {
+    // It hears of commits that the leader does not show yet (rule 52).
+    context_.completions.add([done = std::move(read->done)] {
+      if (!done) return;
+      done(Error{ErrorCode::unavailable,
+                 "a witness shows nobody its log: read that of another member"});
+    });
+    return;
+  }
   const bool asks = std::holds_alternative<Propose>(event) || std::holds_alternative<Read>(event) ||
                     std::holds_alternative<WaitApplied>(event);
-  if (asks && context_.core.options().witness) {
+  if (asks && witness) {
     // A witness has no state to answer from, whichever node leads.
     context_.completions.add(
         [late = std::move(event), to = full_member()]() mutable { refuse(late, false, to); });

@@ -180,6 +180,22 @@ TEST(Change, ALearnerThatWaitsForASnapshotIsNotPromoted) {
   EXPECT_EQ(obstacle(group.change(leader, voters({1, 2, 3, 4}))), std::nullopt);
 }
 
+// One that was removed, and added again, may have the entry of its removal as the last that it
+// took, and then it is gone for good. With many groups its process answers on.
+TEST(Change, ALearnerThatHasNotTakenItsMembershipIsNotPromoted) {
+  Group group(3);
+  const int leader = group.elect();
+  group.add(4);
+  group.filter = [](const Envelope& e) { return e.to != NodeId(4) || !is_append(e, true); };
+  ASSERT_EQ(obstacle(group.change(leader, with(voters({1, 2, 3}), learner(4)))), std::nullopt);
+  group.run(ms(300));
+  EXPECT_TRUE(group.core(leader).last_heard(NodeId(4)).has_value());
+  EXPECT_EQ(obstacle(group.change(leader, voters({1, 2, 3, 4}))), ChangeObstacle::learner_behind);
+  group.filter = [](const Envelope&) { return true; };
+  group.run(ms(300));
+  EXPECT_EQ(obstacle(group.change(leader, voters({1, 2, 3, 4}))), std::nullopt);
+}
+
 TEST(Change, ALearnerThatDoesNotAnswerIsNotPromoted) {
   Group group(3);
   const int leader = group.elect();

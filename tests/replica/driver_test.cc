@@ -62,6 +62,11 @@ TEST(Driver, AWitnessSendsItsCallersToAFullMemberAtOnce) {
   Answer<ReadResult> waits;
   witness.handle(now, WaitApplied{raft::Index(0), now.promise + kLong, waits.completion()});
   EXPECT_FALSE(waits.value.index);
+  Error refused;
+  witness.handle(now, ReadLog{{raft::Index(1)}, now.promise + kLong, [&](Result<LogPart> part) {
+                                refused = part.ok() ? Error{} : part.error();
+                              }});
+  EXPECT_EQ(refused.code, ErrorCode::unavailable) << "the leader may not show it yet";
 }
 
 TEST(Driver, CompletionsNeverRunInsideHandle) {
