@@ -98,7 +98,7 @@ class HostShell final : public Host, private replica::SupportStore {
         disk_(options_.timing.election_timeout),
         loop_({options_.deputy, options_.appliers, "lh-host", options_.io_context}, clock,
               observer) {}
-  ~HostShell() override { stop(); }
+  ~HostShell() override { stop(); }  // NOLINT(bugprone-exception-escape): only without memory
 
   Result<void> start();
 
