@@ -380,7 +380,8 @@ def strangers_are_refused(options, old, new, file):
     rest = new.others(place)
     wait_for("refusals of the impostor", 20,
              lambda: refusals_of([impostor]) or refusals_of(rest))
-    state = impostor.status()
+    # Its log is quicker than the port for its clients.
+    state = wait_for("the impostor's status", 20, impostor.status)
     check(state["leader"] == 0, f"it follows somebody: {state}")
     new.wait_leader(among=rest)
     impostor.kill()

@@ -44,7 +44,8 @@ def other_cluster(cluster, victim, stayers):
     for stayer in stayers:
         wait_for(f"{stayer} to count the stranger", 10,
                  lambda s=stayer: rejected(s) > before[s])
-    status = node.status()
+    # Its peers may hear of it before its port for clients is open.
+    status = wait_for("the stranger's status", 10, node.status)
     check(not status["formed"] and status["missing"], "the stranger formed a group")
     wait_for("the stranger to know why", 5, lambda: "cluster" in node.status()["problem"])
     print(f"a peer of another cluster knows: {node.status()['problem']}")
