@@ -270,8 +270,6 @@ raft::NodeId HostShell::host_of(const raft::Uuid& directory) const {
 }
 
 std::optional<raft::Uuid> HostShell::directory_of(const net::PeerAddress& host) const {
-  // One that another host has followed at its address may look connected for a while.
-  if (address_of(host.id) != host.address) return std::nullopt;
   if (host.id != options_.id && !loop_.transport().connected(host.id)) return std::nullopt;
   for (const auto& [directory, number] : hosts_) {
     if (number == host.id) return directory;
@@ -292,11 +290,7 @@ Result<void> HostShell::set_hosts(const std::vector<Peer>& hosts) {
   {
     const std::lock_guard lock(mutex_);
     for (const Peer& host : hosts) {
-      if (host.id == options_.id) continue;
-      std::erase_if(addresses_, [this, &host](const auto& known) {
-        return known.second == host.address && known.first != options_.id;
-      });
-      addresses_[host.id] = host.address;
+      if (host.id != options_.id) addresses_[host.id] = host.address;
     }
   }
   // Without waiting: a completion may call this.
