@@ -127,7 +127,7 @@ void add_removals(const PoolView& view, NextSteps& next) {
   }
 }
 
-/// Those that may hear of their removal yet are waited for.
+/// The pool waits for strays that may hear of their removal, and names those that do not.
 void note_strays(const PoolView& view, NextSteps& next) {
   for (const auto& [number, node] : view.nodes) {
     for (const auto& [id, seat] : node.seats) {

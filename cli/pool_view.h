@@ -21,7 +21,7 @@ namespace leasehold::cli {
 struct PoolSeat {
   raft::NodeId replica;             ///< its number in the group
   bool here = false;                ///< it is a member, as far as it has heard
-  bool addable = false;             ///< it waits to be added, or stays away (Strays)
+  bool addable = false;             ///< it waits to be added, or is a stray for long (Strays)
   std::vector<raft::NodeId> nodes;  ///< without a replica: where it sends clients
 };
 
@@ -78,15 +78,15 @@ struct PoolView {
 Result<PoolView> look_at_pool(const std::vector<std::string>& servers,
                               client::RespClient::Timeout timeout);
 
-/// Replicas that were removed. Each hears of it soon, as a rule, and its number is used up then; to
-/// add it again before that would make a member of it that has gone. One that was away when it was
-/// removed does not hear of it.
+/// Replicas that were removed and have not heard of it (PoolView::is_stray). Most hear of it soon,
+/// and are deleted. If such a replica were added just before, the group would have a member that
+/// does not exist. A replica whose node was down when it was removed never hears of it.
 class Strays {
  public:
   using Clock = std::chrono::steady_clock;
-  /// As long as it takes to hear of a removal and to delete the replica, and some more.
+  /// More than it takes to hear of a removal and to delete the replica.
   static constexpr std::chrono::seconds kTime{10};
-  /// Those of the view that have been strays for that time may be added.
+  /// A replica that has been a stray in all views for that time may be added.
   void note(PoolView& view, Clock::time_point now);
 
  private:

@@ -87,8 +87,8 @@ std::variant<LogId, ChangeRefused> Core::Impl::begin_change(const WantedMembers&
 // take hours even if the entries are few.
 bool Core::Impl::caught_up(const Progress& progress) const {
   if (progress.match_index < log_.base().index) return false;
-  // One that was removed, and added again, may have the entry of its removal as the last that it
-  // took: then it is gone, and its process answers for others.
+  // The last entry that it took may be that of an earlier removal, after which its node has deleted
+  // it. The process of that node answers for its other groups.
   if (progress.match_index < log_.membership_index()) return false;
   if (log_.last_index() - progress.match_index > options_.promotion_lag_max) return false;
   // Test: Rest.ALearnerIsPromoted.

@@ -16,10 +16,10 @@ struct LeavingSlots {
   bool frozen = false;  ///< they are nobody's
 };
 
-/// Why this node, whose replica of the group that they leave is `group`, cannot move them. `to`:
-/// where the other group is; null: at every node. Empty: it can. Frozen slots wait for nobody's
-/// help: if this replica leads, it gives the leadership to a voter that it reaches at a node of the
-/// other group. Any thread.
+/// Why this node cannot move the slots, or an empty text: it can. `group`: its replica of the group
+/// that the slots leave. `to`: where the other group is; null: at every node. If it cannot move
+/// frozen slots, and leads, it also transfers the leadership to a voter at a node of the other
+/// group, if it reaches one. Any thread.
 std::string cannot_move_here(node::Group& group, const GroupPlace* to, const LeavingSlots& slots);
 
 }  // namespace leasehold::server

@@ -129,7 +129,7 @@ TEST_F(PoolTest, ANodeThatStillDeletesItsReplicaIsWaitedFor) {
   EXPECT_TRUE(steps().waits);
 }
 
-// Its number is used up as soon as it hears of it.
+// When it hears of it, its node deletes it.
 TEST_F(PoolTest, AReplicaThatHasNotHeardOfItsRemovalIsWaitedFor) {
   options_.wishes.draining = {node(3)};
   view_.nodes[node(4)].seats[kOther] = {node(4), true, false, {}};

@@ -180,8 +180,8 @@ TEST(Change, ALearnerThatWaitsForASnapshotIsNotPromoted) {
   EXPECT_EQ(obstacle(group.change(leader, voters({1, 2, 3, 4}))), std::nullopt);
 }
 
-// One that was removed, and added again, may have the entry of its removal as the last that it
-// took, and then it is gone for good. With many groups its process answers on.
+// The last entry that it took may be that of an earlier removal, after which its node has deleted
+// it. With many groups the process of that node answers the leader all the same.
 TEST(Change, ALearnerThatHasNotTakenItsMembershipIsNotPromoted) {
   Group group(3);
   const int leader = group.elect();
