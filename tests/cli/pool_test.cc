@@ -171,6 +171,13 @@ TEST_F(PoolTest, ALearnerThatItsNodeHasDeletedIsRemovedFirst) {
   EXPECT_THAT(next.steps[0].command, ElementsAre("LEASEHOLD", "MEMBER", "REMOVE", "4"));
 }
 
+TEST_F(PoolTest, ALearnerOfTheFirstGroupThatItsNodeHasDeletedIsRemovedAndNotPromoted) {
+  view_.groups[kHome].members[3].voter = false;
+  EXPECT_THAT(texts(), ElementsAre("group 1: promote node 4"));
+  view_.nodes[node(4)].seats[kHome].replica = node(10004);
+  EXPECT_THAT(texts(), ElementsAre("group 1: remove replica 4, which node 4 has deleted (finish)"));
+}
+
 TEST_F(PoolTest, ALearnerIsWaitedForAndThenPromoted) {
   put(kOther, {1, 2, 3, 4}, 2);
   PoolMember& learner = view_.groups[kOther].members[3];
