@@ -124,8 +124,9 @@ class Host {
   /// Errors: invalid_argument (another replica is open), io.
   virtual Result<void> remove_group(raft::GroupId group, raft::NodeId replica) = 0;
 
-  /// Adds hosts, or gives them other addresses. One that is missing in `hosts` stays. It does not
-  /// wait, so a completion may call it.
+  /// Adds hosts, or gives them other addresses. One that is missing in `hosts` stays. A member that
+  /// is added at the address of two hosts is of the one that was named last. It does not wait, so a
+  /// completion may call it.
   virtual Result<void> set_hosts(const std::vector<Peer>& hosts) = 0;
   /// As Node::set_peer_security().
   virtual Result<void> set_peer_security(const net::PeerSecurity& security) = 0;

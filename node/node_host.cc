@@ -128,7 +128,7 @@ Result<void> HostShell::start() {
                                 : storage::SharedLog::open(log);
   if (!opened.ok()) return opened.error();
   log_ = std::move(opened).value();
-  for (const Peer& host : options_.hosts) addresses_[host.id] = host.address;
+  for (const Peer& host : options_.hosts) name_host(host);
   const storage::NodeIdentity& self = log_->identity();
   std::vector<raft::RememberedSupport> remembered;
   for (const storage::SupportRecord& support : log_->supports()) {
@@ -270,7 +270,9 @@ raft::NodeId HostShell::host_of(const raft::Uuid& directory) const {
 }
 
 std::optional<raft::Uuid> HostShell::directory_of(const net::PeerAddress& host) const {
-  if (host.id != options_.id && !loop_.transport().connected(host.id)) return std::nullopt;
+  const bool self = host.id == options_.id;
+  if (!self && !loop_.transport().connected(host.id)) return std::nullopt;
+  if (!self && !last_at(host)) return std::nullopt;
   for (const auto& [directory, number] : hosts_) {
     if (number == host.id) return directory;
   }
@@ -283,6 +285,17 @@ std::string HostShell::address_of(raft::NodeId host) const {
   return known != addresses_.end() ? known->second : std::string();
 }
 
+bool HostShell::last_at(const net::PeerAddress& host) const {
+  const std::lock_guard lock(mutex_);
+  const auto last = last_at_.find(host.address);
+  return last != last_at_.end() && last->second == host.id;
+}
+
+void HostShell::name_host(const Peer& host) {
+  addresses_[host.id] = host.address;
+  last_at_[host.address] = host.id;
+}
+
 Result<void> HostShell::set_hosts(const std::vector<Peer>& hosts) {
   for (const Peer& host : hosts) {
     if (const auto parsed = net::parse_address(host.address); !parsed.ok()) return parsed.error();
@@ -290,7 +303,7 @@ Result<void> HostShell::set_hosts(const std::vector<Peer>& hosts) {
   {
     const std::lock_guard lock(mutex_);
     for (const Peer& host : hosts) {
-      if (host.id != options_.id) addresses_[host.id] = host.address;
+      if (host.id != options_.id) name_host(host);
     }
   }
   // Without waiting: a completion may call this.

@@ -131,6 +131,9 @@ class HostShell final : public Host, private replica::SupportStore {
   void on_loop(const std::function<void()>& task);
   std::string folder_of(raft::GroupId group) const;
   std::string address_of(raft::NodeId host) const;
+  /// Another host that was there before it may look connected for a while.
+  bool last_at(const net::PeerAddress& host) const;
+  void name_host(const Peer& host);
   std::vector<raft::Member> members_of(const std::vector<Placement>& placements) const;
   // Under one_at_a_time_.
   Result<void> prepare(Seat& seat, const GroupOptions& options, replica::StateMachine& machine);
@@ -174,6 +177,8 @@ class HostShell final : public Host, private replica::SupportStore {
   mutable std::mutex mutex_;
   /// Of all hosts. Under mutex_.
   std::map<raft::NodeId, std::string> addresses_;
+  /// At each address: the host that was named last. Under mutex_.
+  std::map<std::string, raft::NodeId> last_at_;
   /// Of groups that were opened, until the loop's next turn. Under mutex_.
   std::vector<std::unique_ptr<Seat>> entering_;
   /// Under mutex_, and changed on the loop's thread only.

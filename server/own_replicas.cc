@@ -123,6 +123,12 @@ std::vector<std::size_t> OwnReplicas::just_added(
   return added;
 }
 
+bool OwnReplicas::returned(std::size_t group, raft::NodeId replica) const {
+  const auto own = replicas_.find(group);
+  return own != replicas_.end() && own->second.state == State::removed &&
+         own->second.number == replica;
+}
+
 Result<void> OwnReplicas::note_removed(const std::vector<std::size_t>& groups) {
   std::map<std::size_t, Replica> changed = replicas_;
   for (const std::size_t group : groups) changed[group] = {of(group), State::removed};

@@ -33,6 +33,8 @@ class OwnReplicas {
   /// waits. It may have been removed, and another one may wait, before this node hears of it.
   std::vector<std::size_t> just_added(
       const std::vector<std::pair<std::size_t, raft::NodeId>>& replicas) const;
+  /// Whether a replica that is a member was removed before, and has not been replaced.
+  bool returned(std::size_t group, raft::NodeId replica) const;
   /// The replica of each of `groups` was removed from it. Durable on return. Errors: io.
   Result<void> note_removed(const std::vector<std::size_t>& groups);
   /// The replica of each of `groups` waits no more. Durable on return. Errors: io.

@@ -324,12 +324,15 @@ void Replicas::note_own() {
   if (!own_) return;
   std::vector<std::pair<std::size_t, raft::NodeId>> said;
   std::vector<std::size_t> removed;
+  std::optional<raft::NodeId> home_member;
   {
     const std::lock_guard lock(members_mutex_);
     said.swap(added_);
     removed.swap(removed_);
+    home_member.swap(home_member_);
   }
-  const std::vector<std::size_t> added = own_->just_added(said);
+  std::vector<std::size_t> added = own_->just_added(said);
+  if (home_member && own_->returned(1, *home_member)) added.push_back(1);
   const auto note = [](const Result<void>& noted) {
     // The others say it again at the next start.
     if (!noted) spdlog::error("which replicas this node has: {}", noted.error().message);
@@ -364,9 +367,12 @@ void Replicas::note_members(std::size_t number, const raft::Membership& membersh
   for (const raft::Member& member : membership.members) {
     if (!contains(nodes, node_of(member.id))) nodes.push_back(node_of(member.id));
   }
-  const bool among = membership.find(all_[number - 1]->replica.load()) != nullptr;
+  const raft::NodeId replica = all_[number - 1]->replica.load();
+  const bool among = membership.find(replica) != nullptr;
   places_->learn(number, std::move(nodes), among);
   const std::lock_guard lock(members_mutex_);
+  // When it is removed it stays, unlike those of other groups.
+  if (among && number == 1) home_member_ = replica;
   for (const raft::Member& member : membership.members) {
     const raft::NodeId node = node_of(member.id);
     if (known_.insert(node).second) unknown_.push_back({node, member.address});
@@ -400,12 +406,17 @@ Result<void> Replicas::add_host(const node::Peer& host) {
   if (auto right = check_host(host); !right) return right;
   if (host.id == self_) return {};
   const std::lock_guard lock(hosts_mutex_);
+  const bool kept =
+      std::any_of(added_hosts_.begin(), added_hosts_.end(), [&host](const node::Peer& earlier) {
+        return earlier.id == host.id && earlier.address == host.address;
+      });
   std::vector<node::Peer> added = added_hosts_;
   std::erase_if(added, [&host](const node::Peer& earlier) {
     return earlier.id == host.id || earlier.address == host.address;
   });
   added.push_back(host);
   if (auto known = host_->set_hosts({host}); !known) return known;
+  if (kept) return {};
   if (auto saved = save_hosts(data_dir_, added); !saved) return saved;
   added_hosts_ = std::move(added);
   const std::lock_guard members(members_mutex_);

@@ -139,6 +139,8 @@ class Replicas {
   /// members_mutex_.
   std::vector<std::pair<std::size_t, raft::NodeId>> added_;
   std::vector<std::size_t> removed_;
+  /// The replica of the first group, if it has become a member lately. Under members_mutex_.
+  std::optional<raft::NodeId> home_member_;
   const ServeSettings* settings_ = nullptr;     ///< of many groups
   const node::NodeOptions* options_ = nullptr;  ///< of many groups
   /// Groups whose removed replica could not be exchanged: the next start does it.

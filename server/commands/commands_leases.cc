@@ -73,8 +73,8 @@ bool renew_here(Session& session, const Arguments& args, const std::vector<kv::L
   kv::LeaseKeeper* const keeper = group.lease_keeper;
   if (keeper == nullptr || !session.context().state.options.lease_reads) return false;
   if (others_are_among(session, leases)) return false;
-  const SlotStay stay(group.store.slots(), group.place, session.context().state.commands,
-                      *find_command(args), args);
+  const SlotStay stay(group, group.stay(), session.context().state.commands, *find_command(args),
+                      args);
   const auto renewed = kv::renew_under_lease(group.group, *keeper, group.store, leases);
   if (!renewed || !stay.stayed()) return false;
   append_array(out, leases.size());

@@ -41,6 +41,7 @@ struct Place {
   std::vector<std::string> words;  ///< of a read
   std::uint64_t users = 0;         ///< of a read: by which its rights were looked at
   ReadPolicy policy;               ///< of a read
+  std::uint64_t stay = 0;          ///< of a read: ServedGroup::stay() before it was judged
   std::size_t groups_left = 0;     ///< of a read in each group: behind the present one
   JoinedReply earlier;             ///< of a read in each group: the replies of those before
   TransactionParts parts;          ///< of a transaction

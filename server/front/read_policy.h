@@ -71,6 +71,7 @@ struct ReadNote {
   raft::Index index;          ///< at which the read was justified; 0: none
   lease::Duration waited{0};
   std::uint64_t number = 0;
+  std::uint64_t stay = 0;  ///< ServedGroup::stay() before it was judged
 };
 
 }  // namespace leasehold::server

@@ -38,6 +38,8 @@ struct ServedGroup {
   /// Whether the replica here is a member of the group. Else the store is empty, and clients are
   /// sent to the nodes that the place names.
   bool here() const { return place == nullptr || place->here(); }
+  /// GroupPlace::stay(). With another one the replica, and so the store, is another one.
+  std::uint64_t stay() const { return place == nullptr ? 1 : place->stay(); }
 };
 
 /// Any thread; constant once the first connection is served, but for the slots that move. At first

@@ -326,7 +326,7 @@ void Session::flush_line() {
         }
         if (is_long_watch(*front.spec, args.size())) {
           if (!watch_some(front, output_)) continue;
-        } else if (!answer(*front.spec, args, front.slot.has_value(), output_)) {
+        } else if (!answer(*front.spec, args, front.stay, front.slot.has_value(), output_)) {
           wait_for_slot(first_place_);
           break;
         }

@@ -84,9 +84,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::string& output() { return output_; }  ///< to send; the caller removes what it has sent
   /// Commands are under way.
   bool busy() const { return !line_.empty() || user_.checking || waits_for_slot_; }
-  /// Close the connection once output() is sent.
-  bool closing() const { return closing_; }  ///< no further request is taken
-  bool finished() const { return closing_ && line_.empty(); }
+  bool closing() const { return closing_; }                    ///< no further request is taken
+  bool finished() const { return closing_ && line_.empty(); }  ///< close it once output() is sent
 
   /// Whether a progress message to a watching client is due: then process() sends it.
   bool wants_progress(std::chrono::nanoseconds now);
@@ -235,8 +234,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void note_justified(const ReadBatch& batch, const ReadNote& note);
   void enter(std::uint64_t number, ReadRoute route);  ///< the place of a read that goes this way
   void ask_node(std::uint64_t number, const ReadPolicy& policy);
-  /// False, and nothing is appended: `may_wait`, and the slot was not in the group all the while.
-  bool answer(const CommandSpec& spec, const Arguments& args, bool may_wait, std::string& out);
+  /// `stay`: as in Place. False, and nothing is appended: `may_wait`, and the slot did not stay.
+  bool answer(const CommandSpec& spec, const Arguments& args, std::uint64_t stay, bool may_wait,
+              std::string& out);
   /// A part of a long WATCH. False: there are more.
   bool watch_some(Place& front, std::string& out);
   void submit_reads();

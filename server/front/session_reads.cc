@@ -55,7 +55,7 @@ void Session::read(const CommandSpec& spec, const Arguments& args, const ReadPol
   if (is_long) good_in_a_row_ = 0;
   const bool at_once =
       route == ReadRoute::now && line_.empty() && !is_long && !is_long_watch(spec, args.size());
-  if (at_once && answer(spec, args, slot_.has_value(), out)) return;
+  if (at_once && answer(spec, args, last_read_.stay, slot_.has_value(), out)) return;
   const std::uint64_t number = take_place(PlaceKind::read, bytes);
   Place& taken = place(number);
   taken.spec = &spec;
@@ -68,6 +68,7 @@ void Session::read(const CommandSpec& spec, const Arguments& args, const ReadPol
 }
 
 void Session::enter(std::uint64_t number, ReadRoute route) {
+  place(number).stay = last_read_.stay;
   switch (route) {
     case ReadRoute::now: place(number).state = PlaceState::granted; break;
     case ReadRoute::wait:
@@ -94,6 +95,7 @@ ReadRoute Session::judge_read(const CommandSpec& spec, const ReadPolicy& policy)
   note.policy = policy;
   note.fallback = ReadFallback::none;
   note.end = ReadEnd::under_way;
+  note.stay = group_->stay();
   note.index = raft::Index();
   note.waited = lease::Duration(0);
   // The request is in memory: only now is the lease looked at, and the clock after it.
@@ -246,10 +248,10 @@ void Session::finish_reads(const ReadBatch& batch, const replica::ReadResult& re
 // A change of users may be applied at any moment, and what it hides be written behind it; and the
 // slot of the key may go to another group. So both are looked at once more when the answer is
 // there.
-bool Session::answer(const CommandSpec& spec, const Arguments& args, bool may_wait,
-                     std::string& out) {
+bool Session::answer(const CommandSpec& spec, const Arguments& args, std::uint64_t stay_before,
+                     bool may_wait, std::string& out) {
   const bool only_reads = spec.make != nullptr || spec.scan != nullptr;
-  const SlotStay stay(group_->store.slots(), group_->place, context_.state.commands, spec, args);
+  const SlotStay stay(*group_, stay_before, context_.state.commands, spec, args);
   const std::size_t before = out.size();
   const bool listened = listening_ != nullptr;
   std::uint64_t seen = user_.seen;
@@ -282,7 +284,7 @@ bool Session::watch_some(Place& front, std::string& out) {
   const std::size_t count = std::min(front.words.size(), kShortReadWords);
   const auto end = front.words.begin() + static_cast<std::ptrdiff_t>(count);
   const std::size_t before = out.size();
-  answer(*front.spec, Arguments(front.words.begin(), end), false, out);
+  answer(*front.spec, Arguments(front.words.begin(), end), front.stay, false, out);
   // Of the parts, one that is refused has the reply, or the last one.
   if (end == front.words.end() || out[before] == '-') return true;
   work_ += count;
@@ -298,11 +300,11 @@ void Session::read_in_background() {
   context_.background->post([weak = weak_from_this(), &executor = *context_.executor, number,
                              &groups = context_.groups, &group = *front.group,
                              &state = context_.state, dialect = protocol, spec = front.spec,
-                             words = std::move(front.words), limited = !user_.unrestricted,
-                             rights = user_.rights]() mutable {
+                             stay_before = front.stay, words = std::move(front.words),
+                             limited = !user_.unrestricted, rights = user_.rights]() mutable {
     if (weak.expired()) return;  // the client has gone
     const Arguments args(words.begin(), words.end());
-    const SlotStay stay(group.store.slots(), group.place, state.commands, *spec, args);
+    const SlotStay stay(group, stay_before, state.commands, *spec, args);
     StoreReader reader(groups, group, state, dialect);
     if (limited) reader.limit(rights);
     std::string reply;

@@ -1,4 +1,5 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/server/front/served_groups.h>
 #include <leasehold/server/front/slot_routes.h>
 
 #include <memory>
@@ -175,10 +176,10 @@ void SlotRoutes::end_waits(std::chrono::nanoseconds now) {
   for (const Waited& done : late) done(false);
 }
 
-SlotStay::SlotStay(const kv::Slots& slots, const GroupPlace* place, const CommandTable& commands,
-                   const CommandSpec& spec, const Arguments& args)
-    : slots_(slots),
-      place_(place),
+SlotStay::SlotStay(const ServedGroup& group, std::uint64_t justified_at,
+                   const CommandTable& commands, const CommandSpec& spec, const Arguments& args)
+    : group_(group),
+      justified_at_(justified_at),
       commands_(commands),
       spec_(spec),
       args_(args),
@@ -186,19 +187,19 @@ SlotStay::SlotStay(const kv::Slots& slots, const GroupPlace* place, const Comman
 
 bool SlotStay::stayed() const {
   const Seen now = look();
-  const bool here = before_.here % 2 == 1 && before_.here == now.here;
+  const bool here = justified_at_ % 2 == 1 && justified_at_ == group_.stay();
   if (!here) return false;
   return before_.serves && now.serves && before_.epoch == now.epoch;
 }
 
 SlotStay::Seen SlotStay::look() const {
   Seen seen;
-  if (place_ != nullptr) seen.here = place_->stay();
+  const kv::Slots& slots = group_.store.slots();
   // Most groups never move a slot.
-  if (slots_.changes() == kv::Slots::kNoChanges) return seen;
+  if (slots.changes() == kv::Slots::kNoChanges) return seen;
   const auto slot = slot_in(commands_.uses_of(spec_, args_));
   if (!slot) return seen;
-  const auto records = slots_.list();
+  const auto records = slots.list();
   const auto at = records->find(*slot);
   if (at == records->end()) return seen;
   seen.serves = kv::serves(&at->second);

@@ -4,7 +4,6 @@
 #include <leasehold/kv/key_slot.h>
 #include <leasehold/kv/store.h>
 #include <leasehold/server/front/command_spec.h>
-#include <leasehold/server/front/group_place.h>
 
 #include <array>
 #include <atomic>
@@ -19,6 +18,8 @@
 #include <vector>
 
 namespace leasehold::server {
+
+struct ServedGroup;
 
 /// Of a command's keys, which are of one slot, or else of the name of a lease; none: it has none.
 std::optional<std::uint32_t> slot_in(const std::vector<KeyUse>& uses);
@@ -93,11 +94,11 @@ class SlotRoutes {
 };
 
 /// Whether the slot of a key stays a group's while its keys are read, and the group stays at this
-/// node: begin it before the read.
+/// node from when the read was justified: begin it before the read.
 class SlotStay {
  public:
-  /// All outlive it. `place` may be null: the group stays.
-  SlotStay(const kv::Slots& slots, const GroupPlace* place, const CommandTable& commands,
+  /// All outlive it. `justified_at`: ServedGroup::stay() before that.
+  SlotStay(const ServedGroup& group, std::uint64_t justified_at, const CommandTable& commands,
            const CommandSpec& spec, const Arguments& args);
   /// After the read. False: what was read may be of no use.
   bool stayed() const;
@@ -106,12 +107,11 @@ class SlotStay {
   struct Seen {
     bool serves = true;
     std::uint64_t epoch = 0;
-    std::uint64_t here = 1;  ///< GroupPlace::stay()
   };
   Seen look() const;
 
-  const kv::Slots& slots_;
-  const GroupPlace* const place_;
+  const ServedGroup& group_;
+  const std::uint64_t justified_at_;
   const CommandTable& commands_;
   const CommandSpec& spec_;
   const Arguments& args_;

@@ -365,6 +365,42 @@ TEST_F(HostTest, ACompletionMayAddHosts) {
   EXPECT_THAT(status(1).groups, ElementsAre(raft::GroupId(1)));
 }
 
+// Its connection may look alive for a while, and its directory would be the new member's.
+TEST_F(HostTest, AMemberIsOfTheHostThatWasNamedLastAtItsAddress) {
+  for (std::uint64_t id = 1; id <= 3; ++id) start(id);
+  for (std::uint64_t id = 1; id <= 2; ++id) {
+    GroupOptions of_two = group_options(1, id);
+    of_two.members.resize(2);
+    open(id, of_two);
+  }
+  ASSERT_EQ(propose(part(1, 1), "x").status, replica::ProposeStatus::committed);
+  ASSERT_TRUE(eventually(
+      [this] { return status(1).connected.size() == 2U && status(2).connected.size() == 2U; }));
+  const std::string address = all_[2].address;
+  const auto name = [&](std::uint64_t host_there) {
+    for (std::uint64_t id = 1; id <= 2; ++id) {
+      ASSERT_TRUE(host(id).set_hosts({{raft::NodeId(host_there), address}}).ok());
+    }
+  };
+  const auto add = [&] {
+    const MembersResult first = part(1, 1).group->change_members_and_wait(
+        {{MemberEdit::What::add, raft::NodeId(13), address}}, kLong);
+    const bool elsewhere = first.status == replica::GroupCallStatus::refused &&
+                           first.refused.obstacle == raft::ChangeObstacle::not_leader;
+    if (!elsewhere) return first;
+    return part(2, 1).group->change_members_and_wait(
+        {{MemberEdit::What::add, raft::NodeId(13), address}}, kLong);
+  };
+  name(4);
+  const MembersResult unmet = add();
+  ASSERT_EQ(unmet.status, replica::GroupCallStatus::refused);
+  EXPECT_EQ(unmet.refused.obstacle, raft::ChangeObstacle::no_answer) << unmet.reason;
+  open(1, group_options(2, 1));  // host 3 is one of its members still
+  name(3);
+  const MembersResult met = add();
+  EXPECT_EQ(met.status, replica::GroupCallStatus::done) << met.reason;
+}
+
 TEST_F(HostTest, WhatIsWrongIsSaid) {
   HostOptions lonely = options(1);
   lonely.hosts.clear();

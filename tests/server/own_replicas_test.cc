@@ -112,6 +112,19 @@ TEST_F(OwnReplicasTest, GroupOneIsReplacedOnceTheNodeHasLeftAllGroups) {
   EXPECT_THAT(own.replaceable(), ElementsAre(3, 4));
 }
 
+// Else the node would delete a voter at a later start, when it has left the other groups.
+TEST_F(OwnReplicasTest, AReplicaThatIsAMemberAgainIsNotRemoved) {
+  OwnReplicas own = loaded();
+  EXPECT_FALSE(own.returned(1, kSelf)) << "it never went";
+  ASSERT_TRUE(own.note_removed({1}).ok());
+  EXPECT_FALSE(own.returned(1, raft::NodeId(10'003)));
+  ASSERT_TRUE(own.returned(1, kSelf));
+  ASSERT_TRUE(own.note_added({1}).ok());
+  EXPECT_FALSE(own.returned(1, kSelf));
+  ASSERT_TRUE(own.note_removed({2, 3, 4}).ok());
+  EXPECT_THAT(loaded().replaceable(), ElementsAre(2, 3, 4)) << "the first is a member";
+}
+
 TEST_F(OwnReplicasTest, ADamagedFileIsRefused) {
   EXPECT_THAT(refusal("x"), HasSubstr("is damaged: remove this node from all groups"));
   EXPECT_THAT(refusal("leasehold-replicas 2\n"), HasSubstr("has format 2, this build knows 1"));

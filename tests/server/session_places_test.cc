@@ -129,6 +129,19 @@ TEST_F(SessionPlaces, AReadThatWasJustifiedBeforeTheReplicaWentIsNotMade) {
   EXPECT_EQ(pump(), kMoved);
 }
 
+// It begins empty, and what it knows is of the time when it is asked.
+TEST_F(SessionPlaces, AReadThatWasJustifiedAtAnEarlierReplicaIsJustifiedAgain) {
+  put_in_second("foo");
+  EXPECT_EQ(send({"GET", "foo"}), "");
+  place_.set_here(false);
+  place_.set_here(true);
+  second_.end_read(second_.granted(raft::ReadBasis::quorum));
+  EXPECT_EQ(pump(), "");
+  ASSERT_EQ(second_.reads(), 1U) << "another one";
+  second_.end_read(second_.granted(raft::ReadBasis::quorum));
+  EXPECT_EQ(pump(), "$3\r\nold\r\n");
+}
+
 TEST_F(SessionPlaces, AReadUnderALeaseIsNotMadeEither) {
   put_in_second("foo");
   second_.grant_lease(std::chrono::hours(1));
