@@ -27,8 +27,9 @@ help:
 	@echo 'Leasehold: a Raft engine with a leader lease. Targets:'
 	@echo
 	@echo '  make demo      install, build, and watch three replicas lose their leader'
-	@echo '  make test      install, build and run every test'
+	@echo '  make test      install, build and run the tests, but for the long ones'
 	@echo
+	@echo '  make test-long  the long tests: the model, the lab in a browser, builds of the library in other ways'
 	@echo '  make check     the unit tests and 200 simulated seeds: a minute, for after each change'
 	@echo '  make build     the program, optimised, in build/release'
 	@echo '  make install   the library, its headers and the program, into PREFIX (/usr/local)'
@@ -122,11 +123,11 @@ check: deps-develop
 	@$(call build,dev,quick_tests)
 	@$(call ctest,dev,-L quick)
 
-.PHONY: test
-test: deps-develop
+.PHONY: test test-long
+test test-long: deps-develop
 	@$(call configure,dev,$(ONCE))
 	@$(call build,dev)
-	@$(call ctest,dev)
+	@$(call ctest,dev,$(if $(filter test,$@),-LE,-L) long)
 
 .PHONY: asan tsan clang
 asan tsan clang: deps-develop

@@ -38,7 +38,7 @@ EventHistory::Batch EventHistory::read(std::uint64_t from, std::size_t count) co
     const std::lock_guard lock(mutex_);
     const std::uint64_t head = head_.load(std::memory_order_relaxed);
     const std::uint64_t first = head + 1 - places_.size();
-    if (from < first) {
+    if (from < first || from > head + 1) {
       batch.lost = true;
       return batch;
     }

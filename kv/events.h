@@ -88,7 +88,7 @@ class EventHistory {
   };
   struct Batch {
     /// Some revision between the requested one and the oldest one here was forgotten, or never
-    /// known.
+    /// known; or the history has begun again, below the requested one.
     bool lost = false;
     /// Consecutive, from the requested one on.
     std::vector<Revision> revisions;
@@ -109,7 +109,7 @@ class EventHistory {
 
   // Any thread.
 
-  /// At most `count` revisions from `from` on; none yet if `from` is above the head.
+  /// At most `count` revisions from `from` on; none yet if `from` is the next one.
   Batch read(std::uint64_t from, std::size_t count) const;
   /// The newest revision that is published; 0: none yet.
   std::uint64_t head() const { return head_.load(std::memory_order_acquire); }

@@ -53,6 +53,13 @@ std::optional<FoundLease> Leases::find(grant::LeaseId id, std::string_view name)
   return found_lease(*found, *table_.keys(found->id));
 }
 
+std::optional<grant::LeaseTable::Lease> Leases::terms(grant::LeaseId id,
+                                                      std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto* found = id == grant::LeaseId(0) ? table_.find(name) : table_.find(id);
+  return found != nullptr ? std::optional(*found) : std::nullopt;
+}
+
 std::vector<grant::LeaseTable::Lease> Leases::list(grant::LeaseId after, std::size_t count) const {
   const std::lock_guard lock(mutex_);
   return table_.list(after, count);

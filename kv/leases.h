@@ -65,6 +65,7 @@ class Leases {
   // Any thread.
   LeaseChanges changes(std::uint64_t cursor) const;
   std::optional<FoundLease> find(grant::LeaseId id, std::string_view name) const;
+  std::optional<grant::LeaseTable::Lease> terms(grant::LeaseId id, std::string_view name) const;
   std::vector<grant::LeaseTable::Lease> list(grant::LeaseId after, std::size_t count) const;
 
   // The thread of apply().

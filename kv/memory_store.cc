@@ -462,6 +462,10 @@ Result<std::optional<FoundLease>> MemoryStore::find_lease(grant::LeaseId id,
                                                           std::string_view name) const {
   return impl_->leases_.find(id, name);
 }
+Result<std::optional<grant::LeaseTable::Lease>> MemoryStore::lease_terms(
+    grant::LeaseId id, std::string_view name) const {
+  return impl_->leases_.terms(id, name);
+}
 Result<std::vector<grant::LeaseTable::Lease>> MemoryStore::leases_after(grant::LeaseId after,
                                                                         std::size_t count) const {
   return impl_->leases_.list(after, count);

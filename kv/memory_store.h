@@ -44,6 +44,8 @@ class MemoryStore final : public Store {
   Result<std::vector<replica::SessionTable::Session>> sessions() const override;
   Result<std::optional<FoundLease>> find_lease(grant::LeaseId id,
                                                std::string_view name) const override;
+  Result<std::optional<grant::LeaseTable::Lease>> lease_terms(grant::LeaseId id,
+                                                              std::string_view name) const override;
   Result<std::vector<grant::LeaseTable::Lease>> leases_after(grant::LeaseId after,
                                                              std::size_t count) const override;
   Result<LeaseChanges> lease_changes(std::uint64_t cursor) const override;

@@ -130,6 +130,9 @@ class Store : public replica::StateMachine {
   /// keys only so many that their names have more than kReplyBytesMax bytes. Errors as get().
   virtual Result<std::optional<FoundLease>> find_lease(grant::LeaseId id,
                                                        std::string_view name) const = 0;
+  /// The same without its keys, which may be many.
+  virtual Result<std::optional<grant::LeaseTable::Lease>> lease_terms(
+      grant::LeaseId id, std::string_view name) const = 0;
   /// Leases in the order of their ids, from the first one above `after` on, at most `count` of
   /// them, at one instant. Fewer than `count`: there are no more. Errors as get().
   virtual Result<std::vector<grant::LeaseTable::Lease>> leases_after(grant::LeaseId after,

@@ -44,9 +44,9 @@ std::optional<kv::LeaseKeeper::Renewal> renew_under_lease(const node::Group& nod
   for (const kv::LeaseRef& lease : leases) {
     ids.push_back(lease.id);
     if (lease.name.empty()) continue;
-    const auto found = store.find_lease(grant::LeaseId(0), lease.name);
+    const auto found = store.lease_terms(grant::LeaseId(0), lease.name);
     if (!found) return std::nullopt;
-    if (found.value()) ids.back() = found.value()->lease.id;
+    if (found.value()) ids.back() = found.value()->id;
   }
   return renew(keeper, ids, *term);
 }

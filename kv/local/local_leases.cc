@@ -57,12 +57,12 @@ Result<LocalLeases::Granted> LocalLeases::grant(const Request& request, lease::D
 
 Result<LocalLeases::Found> LocalLeases::find(const std::string& name, lease::Duration timeout) {
   if (auto readable = group_.wait_readable(timeout); !readable) return readable.error();
-  const auto found = group_.store.find_lease(grant::LeaseId(0), name);
+  const auto found = group_.store.lease_terms(grant::LeaseId(0), name);
   if (!found) return found.error();
-  if (name.empty() || !found.value() || found.value()->lease.delayed) {
+  if (name.empty() || !found.value() || found.value()->delayed) {
     return Error{ErrorCode::not_found, fmt::format("nobody holds '{}'", name)};
   }
-  const grant::LeaseTable::Lease& lease = found.value()->lease;
+  const grant::LeaseTable::Lease& lease = *found.value();
   return Found{{lease.id, lease.token, lease.ttl}, lease.holder};
 }
 

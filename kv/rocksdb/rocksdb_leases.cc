@@ -82,6 +82,25 @@ Result<std::uint64_t> read_number(rocksdb::DB& db, const rocksdb::ReadOptions& o
   return found.value()[0];
 }
 
+Result<std::optional<grant::LeaseTable::Lease>> terms_at(rocksdb::DB& db,
+                                                         const rocksdb::ReadOptions& options,
+                                                         grant::LeaseId id, std::string_view name) {
+  using Terms = std::optional<grant::LeaseTable::Lease>;
+  if (id == grant::LeaseId(0)) {
+    const auto named = read_number(db, options, name_key(name), "lease name");
+    if (!named) return named.error();
+    id = grant::LeaseId(named.value());
+  }
+  if (id == grant::LeaseId(0)) return Terms();
+  std::string bytes;
+  const rocksdb::Status status = db.Get(options, lease_key(id), &bytes);
+  if (status.IsNotFound()) return Terms();
+  if (!status.ok()) return status_error("cannot read the leases", status);
+  auto lease = decode_lease(id, bytes);
+  if (!lease) return damaged(fmt::format("lease {}", id.value()), lease.error());
+  return Terms(std::move(lease).value());
+}
+
 }  // namespace
 
 Result<grant::LeaseTable> read_leases(rocksdb::DB& db) {
@@ -150,26 +169,25 @@ Result<std::optional<FoundLease>> find_lease(rocksdb::DB& db, grant::LeaseId id,
   rocksdb::ManagedSnapshot snapshot(&db);
   rocksdb::ReadOptions options;
   options.snapshot = snapshot.snapshot();
-  if (id == grant::LeaseId(0)) {
-    const auto named = read_number(db, options, name_key(name), "lease name");
-    if (!named) return named.error();
-    id = grant::LeaseId(named.value());
-  }
-  if (id == grant::LeaseId(0)) return Found();
-  std::string bytes;
-  const rocksdb::Status status = db.Get(options, lease_key(id), &bytes);
-  if (status.IsNotFound()) return Found();
-  if (!status.ok()) return status_error("cannot read the leases", status);
-  auto lease = decode_lease(id, bytes);
-  if (!lease) return damaged(fmt::format("lease {}", id.value()), lease.error());
+  auto terms = terms_at(db, options, id, name);
+  if (!terms) return terms.error();
+  if (!terms.value()) return Found();
   FoundLease found;
-  found.lease = std::move(lease).value();
-  const std::string space = attached_key(id, "");
+  found.lease = *std::move(terms).value();
+  const std::string space = attached_key(found.lease.id, "");
   auto done = for_each(db, options, space, space, [&](const rocksdb::Iterator& at) -> Result<bool> {
     return found.add({at.key().data() + space.size(), at.key().size() - space.size()});
   });
   if (!done) return done.error();
   return Found(std::move(found));
+}
+
+Result<std::optional<grant::LeaseTable::Lease>> lease_terms(rocksdb::DB& db, grant::LeaseId id,
+                                                            std::string_view name) {
+  rocksdb::ManagedSnapshot snapshot(&db);
+  rocksdb::ReadOptions options;
+  options.snapshot = snapshot.snapshot();
+  return terms_at(db, options, id, name);
 }
 
 Result<std::vector<grant::LeaseTable::Lease>> leases_after(rocksdb::DB& db, grant::LeaseId after,

@@ -27,6 +27,8 @@ void put_leases(const Leases& leases, rocksdb::WriteBatch& batch);
 // As in Store. Readers ask the database and not the table, which is ahead of it.
 Result<std::optional<FoundLease>> find_lease(rocksdb::DB& db, grant::LeaseId id,
                                              std::string_view name);
+Result<std::optional<grant::LeaseTable::Lease>> lease_terms(rocksdb::DB& db, grant::LeaseId id,
+                                                            std::string_view name);
 Result<std::vector<grant::LeaseTable::Lease>> leases_after(rocksdb::DB& db, grant::LeaseId after,
                                                            std::size_t count);
 

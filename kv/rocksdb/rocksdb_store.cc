@@ -290,6 +290,10 @@ Result<std::optional<FoundLease>> RocksdbStore::find_lease(grant::LeaseId id,
                                                            std::string_view name) const {
   return impl_->find_lease(id, name);
 }
+Result<std::optional<grant::LeaseTable::Lease>> RocksdbStore::lease_terms(
+    grant::LeaseId id, std::string_view name) const {
+  return impl_->lease_terms(id, name);
+}
 Result<std::vector<grant::LeaseTable::Lease>> RocksdbStore::leases_after(grant::LeaseId after,
                                                                          std::size_t count) const {
   return impl_->leases_after(after, count);

@@ -72,6 +72,8 @@ class RocksdbStore::Impl final : private Backend {
   Result<std::optional<std::size_t>> length(std::string_view key) const;
   Result<std::vector<replica::SessionTable::Session>> sessions() const;
   Result<std::optional<FoundLease>> find_lease(grant::LeaseId id, std::string_view name) const;
+  Result<std::optional<grant::LeaseTable::Lease>> lease_terms(grant::LeaseId id,
+                                                              std::string_view name) const;
   Result<std::vector<grant::LeaseTable::Lease>> leases_after(grant::LeaseId after,
                                                              std::size_t count) const;
   Result<LeaseChanges> lease_changes(std::uint64_t cursor) const;

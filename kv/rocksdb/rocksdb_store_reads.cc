@@ -134,6 +134,15 @@ Result<std::optional<FoundLease>> RocksdbStore::Impl::find_lease(grant::LeaseId 
   return found;
 }
 
+Result<std::optional<grant::LeaseTable::Lease>> RocksdbStore::Impl::lease_terms(
+    grant::LeaseId id, std::string_view name) const {
+  if (auto refused = refusal()) return *refused;
+  const Pinned pinned(live_);
+  auto found = kv::lease_terms(pinned.db(), id, name);
+  if (!found) return fail(found.error());
+  return found;
+}
+
 Result<std::vector<grant::LeaseTable::Lease>> RocksdbStore::Impl::leases_after(
     grant::LeaseId after, std::size_t count) const {
   if (auto refused = refusal()) return *refused;

@@ -57,9 +57,9 @@ bool others_are_among(const Session& session, const std::vector<kv::LeaseRef>& l
   const auto& rights = session.user().rights;
   if (!rights || rights->may_touch_leases_of_others()) return false;
   return std::any_of(leases.begin(), leases.end(), [&](const kv::LeaseRef& lease) {
-    const auto found = session.group().store.find_lease(lease.id, lease.name);
+    const auto found = session.group().store.lease_terms(lease.id, lease.name);
     if (!found || !found.value()) return false;
-    const auto& held = found.value()->lease;
+    const auto& held = *found.value();
     const std::uint64_t created = session.at_home() ? rights->created() : 0;
     return !held.owner.empty() &&
            !kv::is_of_user(held, owner_in(*rights, session.at_home()), created);

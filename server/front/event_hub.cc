@@ -92,6 +92,10 @@ bool EventHub::look() {
     // It is not known which readers wanted the lost events.
     const std::uint64_t lost = std::exchange(cursor_, history_.head() + 1);
     for (EventReader* reader : readers_) {
+      if (cursor_ < lost) {
+        begin_again(*reader);
+        continue;
+      }
       fall_behind(*reader, std::max(lost, reader->next));
       if (!reader->current && reader->next >= cursor_) reader->current = true;
     }
@@ -125,6 +129,13 @@ void EventHub::fall_behind(EventReader& reader, std::uint64_t revision) {
   if (!reader.current || revision < reader.next) return;
   reader.current = false;
   reader.next = revision;
+  reader.wake();
+}
+
+/// What it has read is of another state.
+void EventHub::begin_again(EventReader& reader) {
+  reader.current = false;
+  reader.next = 0;
   reader.wake();
 }
 

@@ -79,6 +79,7 @@ class EventHub {
   void offer(const kv::Event& event, std::uint64_t revision);
   void offer(const ByText& readers, const std::string& text, std::uint64_t revision);
   static void fall_behind(EventReader& reader, std::uint64_t revision);
+  static void begin_again(EventReader& reader);
 
   const kv::EventHistory& history_;
   std::uint64_t cursor_ = 1;

@@ -22,7 +22,8 @@ inline constexpr std::chrono::seconds kQuietPause{30};
 
 /// A connection's reader of the history of one group.
 struct Ear {
-  std::size_t group = 0;  ///< in ServedGroups::all()
+  std::size_t group = 0;   ///< in ServedGroups::all()
+  std::uint64_t stay = 0;  ///< ServedGroup::stay() when the ear was placed there
   EventReader reader;
   /// Events of the revision reader.next that a subscriber has been sent, since not all of them fit
   /// into its output, and what the patterns have left for the others.

@@ -4,6 +4,7 @@
 #include <leasehold/base/bytes.h>
 #include <leasehold/lease/instant.h>
 #include <leasehold/raft/types.h>
+#include <leasehold/replica/lease_view.h>
 #include <leasehold/replica/span.h>
 #include <leasehold/server/front/command_spec.h>
 #include <leasehold/server/front/joined_reply.h>
@@ -59,6 +60,8 @@ struct ReadBatch {
   raft::ReadMode mode = raft::ReadMode::lease;
   /// For FreshSince: earliest() if no read of the batch asked for the age of the state.
   lease::HolderInstant began = lease::HolderInstant::earliest();
+  /// Of the replica that was asked: when the answer is here, the group may have another one.
+  const replica::LeaseView* view = nullptr;
   ReadNote note;              ///< of the last of them
   replica::SpanPointer span;  ///< of one of them; null: none has one
 };

@@ -25,6 +25,15 @@ const char* kind_name(kv::EventKind kind) {
   LEASEHOLD_UNREACHABLE();
 }
 
+/// Whether the history that an ear hears is of another replica now, or of none.
+bool has_lost_group(const Listening& listening, const std::vector<ServedGroup>& groups) {
+  return std::any_of(listening.ears.begin(), listening.ears.end(), [&](const Ear& ear) {
+    const ServedGroup& group = groups[ear.group];
+    const bool nowhere = listening.kind == Listening::Kind::watching && !group.here();
+    return nowhere || group.stay() != ear.stay;
+  });
+}
+
 }  // namespace
 
 std::size_t cost_of_interest(const EventInterest& interest) {
@@ -88,6 +97,7 @@ Listening& Session::begin_listening(bool subscribe) {
   for (std::size_t i = 0; i < listening_->ears.size(); ++i) {
     Ear& ear = listening_->ears[i];
     ear.group = subscribe ? i : static_cast<std::size_t>(group_ - groups.data());
+    ear.stay = groups[ear.group].stay();
     ear.reader.next = hub(ear).head() + 1;
     ear.reader.wake = [this] { on_progress_(); };
   }
@@ -190,6 +200,7 @@ bool Session::wants_progress(std::chrono::nanoseconds now) {
     if (closing_) return true;
   }
   if (listening_ && listening_->routes != context_.groups.routes_version()) return true;
+  if (listening_ && has_lost_group(*listening_, context_.groups.all())) return true;
   if (!watching() || closing_ || !listening_->ears.front().reader.current) return false;
   const bool moved = hub(listening_->ears.front()).cursor() > listening_->told + 1;
   if (now - listening_->said < (moved ? kProgressPause : kQuietPause)) return false;
@@ -217,6 +228,7 @@ void Session::follow_slots() {
   if (group == ear.group && ear.reader.next > slots.taken_at(slot)) return;
   hub(ear).remove(ear.reader);
   ear.group = group;
+  ear.stay = context_.groups.all()[group].stay();
   ear.reader.next = hub(ear).cursor();
   hub(ear).add(ear.reader);
   tell_of_loss(ear);
@@ -225,6 +237,8 @@ void Session::follow_slots() {
 void Session::tell_events() {
   if (!listening_) return;
   follow_slots();
+  // The client finds the node that has the group, and reads the keys again.
+  if (has_lost_group(*listening_, context_.groups.all())) closing_ = true;
   const std::size_t ears = listening_->ears.size();
   // Each turn begins with another group: one that changes all the time does not hide the others.
   const std::size_t first =
@@ -252,6 +266,8 @@ bool Session::tell_events(Ear& ear) {
       tell_of_loss(ear);
       continue;
     }
+    // The history has begun again meanwhile, and the hub has not heard of it.
+    if (batch.revisions.empty()) break;
     for (const kv::Revision& revision : batch.revisions) {
       if (closing_ || output_.size() >= kOutputBytesMax || work_ >= kTurnWork) break;
       if (!tell(ear, revision)) break;
@@ -278,7 +294,7 @@ void Session::tell_of_loss(Ear& ear) {
   const std::uint64_t next = hub(ear).cursor();
   tell_position("resync", next);
   listening_->told = next - 1;
-  hub(ear).took(ear.reader, next);
+  if (!ear.reader.current) hub(ear).took(ear.reader, next);
 }
 
 /// False: the rest of it follows when there is room.

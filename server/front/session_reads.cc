@@ -167,6 +167,7 @@ void Session::submit_reads() {
   const lease::Duration timeout = context_.state.options.command_timeout;
   if (!waiting_.places.empty()) {
     waiting_.waited = true;
+    waiting_.view = &waiting_.group->group.lease_view();
     node::Group& group = waiting_.group->group;
     node::CallOptions options(timeout);
     options.trace = CommandTrace::of(waiting_.span);
@@ -178,6 +179,7 @@ void Session::submit_reads() {
     // will return.
     node::Group& group = asking_.group->group;
     asking_.began = group.clock().holder_now();
+    asking_.view = &group.lease_view();
     const raft::ReadMode mode = asking_.mode;
     node::CallOptions options(timeout);
     options.trace = CommandTrace::of(asking_.span);
@@ -223,7 +225,7 @@ void Session::finish_reads(const ReadBatch& batch, const replica::ReadResult& re
           break;
       }
     }
-    batch.group->group.lease_view().fresh_since().raise(batch.began);
+    batch.view->fresh_since().raise(batch.began);
     if (batch.group == &context_.groups.home()) {
       context_.state.users_known.store(true, std::memory_order_relaxed);
     }

@@ -47,8 +47,10 @@ inline std::string list(const Store& store) {
   for (const auto& lease : leases) {
     const auto found = store.find_lease(lease.id, "").value().value();
     EXPECT_EQ(found.lease, lease);
+    EXPECT_EQ(store.lease_terms(lease.id, "").value(), lease);
     if (!lease.name.empty()) {
       EXPECT_EQ(store.find_lease(grant::LeaseId(0), lease.name).value().value().lease, lease);
+      EXPECT_EQ(store.lease_terms(grant::LeaseId(0), lease.name).value(), lease);
     }
     if (!out.empty()) out += "; ";
     out += std::to_string(lease.id.value()) + " token " + std::to_string(lease.token.value()) +

@@ -66,6 +66,7 @@ class EventHubTest : public ::testing::Test {
         client.lost = true;
         return hub_->took(client.reader, hub_->cursor());
       }
+      if (batch.revisions.empty()) return;
       for (const kv::Revision& next : batch.revisions) {
         for (const kv::Event& event : next.events) {
           if (!client.reader.interest.filter.wants(event.key)) continue;
@@ -181,6 +182,32 @@ TEST_F(EventHubTest, ACurrentReaderContinuesWhereTheHubIs) {
   look();
   hub_->remove(one->reader);
   EXPECT_EQ(one->reader.next, 2U);
+}
+
+// The store was emptied, and has another state.
+TEST_F(EventHubTest, AHistoryThatBeginsAgainIsLostForAllReaders) {
+  const auto slow = client({"a"}, {}, 1);
+  const auto current = client({"a"}, {}, 1);
+  const auto indifferent = client({"b"}, {}, 1);
+  for (int i = 0; i < 9; ++i) add({"a"});
+  look();
+  take(*slow, 5);
+  take(*current);
+  history_->restart(2);
+  EXPECT_TRUE(hub_->read(slow->reader, 1).lost);
+  history_->restart(5);
+  EXPECT_TRUE(hub_->read(slow->reader, 1).revisions.empty()) << "as if it had none yet";
+  history_->restart(2);
+  look();
+  for (Client* one : {slow.get(), current.get(), indifferent.get()}) {
+    take(*one);
+    EXPECT_TRUE(one->lost);
+  }
+  add({"a"});
+  look();
+  current->seen.clear();
+  take(*current);
+  EXPECT_EQ(current->seen, (Numbers{3}));
 }
 
 TEST_F(EventHubTest, AReaderSlowerThanTheHistoryFindsOut) {

@@ -150,6 +150,34 @@ TEST_F(SessionPlaces, AReadUnderALeaseIsNotMadeEither) {
   EXPECT_EQ(send({"GET", "foo"}), kMoved);
 }
 
+// Their history ends here: a client that stayed would hear nothing any more.
+TEST_F(SessionPlaces, AWatcherOfAGroupThatLeavesIsClosed) {
+  put_in_second("foo");
+  second_.grant_lease(std::chrono::hours(1));
+  EXPECT_THAT(send({"LEASEHOLD", "WATCH", "KEY", "foo"}), HasSubstr("watching"));
+  EXPECT_FALSE(session_->wants_progress(coarse_now()));
+  place_.set_here(false);
+  EXPECT_TRUE(session_->wants_progress(coarse_now()));
+  EXPECT_EQ(pump(), "");
+  EXPECT_TRUE(session_->finished());
+}
+
+TEST_F(SessionPlaces, ASubscriberOfAGroupThatIsReplacedIsClosed) {
+  put_in_second("foo");
+  EXPECT_THAT(send({"PSUBSCRIBE", "__key*__:*"}), HasSubstr("psubscribe"));
+  place_.set_here(false);
+  place_.set_here(true);
+  EXPECT_TRUE(session_->wants_progress(coarse_now()));
+  EXPECT_EQ(pump(), "");
+  EXPECT_TRUE(session_->finished());
+}
+
+TEST_F(SessionPlaces, ASubscriberMayBeginWhereAGroupIsElsewhere) {
+  EXPECT_THAT(send({"PSUBSCRIBE", "__key*__:*"}), HasSubstr("psubscribe"));
+  EXPECT_FALSE(session_->wants_progress(coarse_now()));
+  EXPECT_FALSE(session_->closing());
+}
+
 TEST_F(SessionPlaces, AWalkThroughAGroupThatLeavesIsNotMade) {
   put_in_second("foo");
   second_.grant_lease(std::chrono::hours(1));

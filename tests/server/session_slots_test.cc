@@ -280,6 +280,23 @@ TEST_F(SessionSlots, AWatcherReadsAgainWhereItsKeysHaveGone) {
   EXPECT_EQ(pump(), "") << "that is no news";
 }
 
+// There the thread has looked at everything already, for another watcher.
+TEST_F(SessionSlots, AWatcherReadsAgainWhereAnotherOneWatches) {
+  EXPECT_THAT(send({"LEASEHOLD", "WATCH", "KEY", "foo"}), HasSubstr("watching"));
+  const auto other = std::exchange(session_, made_session());
+  EXPECT_THAT(send({"LEASEHOLD", "WATCH", "KEY", "bar"}), HasSubstr("watching"));
+  begin();
+  freeze();
+  take();
+  while (both_hubs_.of(1).look()) {
+  }
+  EXPECT_THAT(pump(), HasSubstr("resync"));
+  apply(second_, kv::Set{"bar", "w"});
+  while (both_hubs_.of(1).look()) {
+  }
+  EXPECT_THAT(pump(), AllOf(HasSubstr("events"), HasSubstr("bar")));
+}
+
 // The second group's revisions are above those of the first one: it has changes of that number, and
 // those of the key are not among them.
 TEST_F(SessionSlots, AWatcherThatComesLateReadsAgain) {

@@ -51,6 +51,10 @@ class StoreOver : public kv::Store {
                                                    std::string_view name) const override {
     return store_.find_lease(id, name);
   }
+  Result<std::optional<grant::LeaseTable::Lease>> lease_terms(
+      grant::LeaseId id, std::string_view name) const override {
+    return store_.lease_terms(id, name);
+  }
   Result<std::vector<grant::LeaseTable::Lease>> leases_after(grant::LeaseId after,
                                                              std::size_t count) const override {
     return store_.leases_after(after, count);
