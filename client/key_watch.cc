@@ -222,8 +222,12 @@ Result<void> KeyWatch::read_again() {
   const auto read = [&](const std::string& prefix, bool whole) -> Result<void> {
     std::optional<std::string> after;
     do {
-      std::vector<std::string> words = {"LEASEHOLD", "RANGE", prefix, "COUNT",
-                                        whole ? "1" : "1000"};
+      std::vector<std::string> words = {"LEASEHOLD", "RANGE", prefix};
+      if (whole) {
+        words.emplace_back("EXACT");
+      } else {
+        words.insert(words.end(), {"COUNT", "1000"});
+      }
       if (options_.values) words.emplace_back("VALUES");
       if (after) words.insert(words.end(), {"AFTER", *after});
       const auto reply = ask(words);
@@ -235,7 +239,6 @@ Result<void> KeyWatch::read_again() {
       for (const RespValue& item : part.items[2].items) {
         auto row = event_of(item);
         if (!row) return unexpected(item);
-        // What begins with a key comes behind it.
         if (whole && row->key != prefix) continue;
         if (row->revision > *first) ahead[row->key] = row->revision;
         rows.push_back(std::move(*row));

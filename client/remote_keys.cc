@@ -75,9 +75,8 @@ Result<client::KeyService::Listing> RemoteKeys::list(const std::string& prefix,
 Result<std::optional<RemoteKeys::Row>> RemoteKeys::find(const std::string& key,
                                                         lease::Duration timeout) {
   end_watch();
-  // The key itself is the first of those that begin with it.
   const auto reply =
-      group_.call({"LEASEHOLD", "RANGE", key, "COUNT", "1", "VALUES"}, timeout, Repeat::harmless);
+      group_.call({"LEASEHOLD", "RANGE", key, "EXACT", "VALUES"}, timeout, Repeat::harmless);
   if (!reply) return reply.error();
   const RespValue& part = reply.value();
   if (part.kind != Kind::array || part.items.size() != 3 || part.items[2].kind != Kind::array) {

@@ -107,7 +107,9 @@ std::vector<KeyUse> uses_of_command(const CommandSpec& spec, const Arguments& ar
   }
   // Redis asks for no key here. But then a user of a few keys might delete all others.
   if (spec.run == run_flush) return {{std::string_view(), Kind::prefix, kWrites}};
-  if (spec.scan == scan_range) return {{args[2], Kind::prefix, kReads}};
+  if (spec.scan == scan_range) {
+    return {{args[2], is_exact_range(args) ? Kind::key : Kind::prefix, kReads}};
+  }
   // The key that it makes begins with this word.
   if (spec.name == "setseq") return {{args[1], Kind::prefix, kWrites}};
   if (spec.name == "rename" || spec.name == "renamenx") {

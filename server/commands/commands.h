@@ -183,6 +183,8 @@ void run_unsubscribe(Session& session, const Arguments& args, std::string& out);
 // commands_watch.cc
 void run_leasehold_unwatch(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_watch(Session& session, const Arguments& args, std::string& out);
+/// Whether a scan_range() is of one key.
+bool is_exact_range(const Arguments& args);
 void scan_range(StoreReader& reader, const Arguments& args, std::string& out);
 
 // commands_transfer.cc

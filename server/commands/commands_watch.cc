@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace leasehold::server {
 namespace {
@@ -15,7 +16,8 @@ namespace {
 constexpr const char* kWatchForm =
     "ERR expected LEASEHOLD WATCH KEY key | PREFIX prefix ... [FROM revision] [VALUES]";
 constexpr const char* kRangeForm =
-    "ERR expected LEASEHOLD RANGE prefix [AFTER key] [COUNT count] [VALUES]";
+    "ERR expected LEASEHOLD RANGE prefix [AFTER key] [COUNT count] [VALUES], or LEASEHOLD RANGE "
+    "key EXACT [VALUES]";
 constexpr std::uint32_t kRangeCount = 100;
 constexpr std::uint32_t kRangeCountMax = 1000;
 
@@ -61,8 +63,9 @@ std::string parse_watch(const Arguments& args, Wish& wish) {
 
 struct RangeWish {
   std::optional<std::string_view> after;
-  std::uint32_t count = kRangeCount;
+  std::optional<std::uint32_t> count;
   bool values = false;
+  bool exact = false;  ///< the key of that name only
 };
 
 /// The text of an error, or empty.
@@ -70,6 +73,10 @@ std::string parse_range(const Arguments& args, RangeWish& wish) {
   for (std::size_t i = 3; i < args.size(); ++i) {
     if (equals_ignoring_case(args[i], "values")) {
       wish.values = true;
+      continue;
+    }
+    if (equals_ignoring_case(args[i], "exact")) {
+      wish.exact = true;
       continue;
     }
     if (i + 1 == args.size()) return kRangeForm;
@@ -86,7 +93,7 @@ std::string parse_range(const Arguments& args, RangeWish& wish) {
       return kRangeForm;
     }
   }
-  return {};
+  return wish.exact && (wish.after || wish.count) ? kRangeForm : "";
 }
 
 /// With which revision the group has taken the slot of what is watched.
@@ -135,15 +142,26 @@ void run_leasehold_unwatch(Session& session, const Arguments&, std::string& out)
   append_simple(out, "OK");
 }
 
+bool is_exact_range(const Arguments& args) {
+  RangeWish wish;
+  return parse_range(args, wish).empty() && wish.exact;
+}
+
 void scan_range(StoreReader& reader, const Arguments& args, std::string& out) {
   RangeWish wish;
   if (const std::string problem = parse_range(args, wish); !problem.empty()) {
     return reader.refuse(out, problem);
   }
-  const auto found = reader.group.store.rows(args[2], wish.after, wish.count,
-                                             wish.values ? kv::Load::whole : kv::Load::revisions);
+  const std::uint32_t count = wish.exact ? 1 : wish.count.value_or(kRangeCount);
+  auto found = reader.group.store.rows(args[2], wish.after, count,
+                                       wish.values ? kv::Load::whole : kv::Load::revisions);
   if (!found) return append_error(out, "ERR the store failed: " + found.error().message);
-  const kv::Rows& rows = found.value();
+  kv::Rows& rows = found.value();
+  if (wish.exact) {
+    // What begins with the key comes behind it.
+    std::erase_if(rows.rows, [&](const kv::Row& row) { return row.key != args[2]; });
+    rows.more = false;
+  }
   append_array(out, 3);
   append_integer(out, static_cast<std::int64_t>(rows.revision));
   if (rows.more) {

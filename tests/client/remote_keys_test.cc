@@ -131,7 +131,7 @@ TEST(RemoteKeys, FindOneKeyAndNoneThatOnlyBeginsSo) {
   EXPECT_FALSE(keys.find("k", kTimeout).value());
   EXPECT_FALSE(keys.find("none", kTimeout).value());
   EXPECT_THAT(server.sent("LEASEHOLD")[0],
-              ElementsAre("LEASEHOLD", "RANGE", "k1", "COUNT", "1", "VALUES"));
+              ElementsAre("LEASEHOLD", "RANGE", "k1", "EXACT", "VALUES"));
 }
 
 /// Takes what EXPECT and SET say before, and answers EXEC so; none: it hangs up.

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Slots move from group to group while clients write and read at every node, and a node is killed now and then. The
 history of the keys that move is linearizable, no acknowledged write is lost, every move comes to its end by itself,
-each SCAN returns all keys that nobody writes, what is to be executed once is, and in the end each slot is in one
-group, with all of its keys and no others."""
+each SCAN returns all keys that nobody writes, what is to be executed once is, watchers at every node hear of the last
+write, and in the end each slot is in one group, with all of its keys and no others."""
 
 import asyncio
 import random
@@ -22,6 +22,8 @@ COUNTERS = 3
 # A move of a few keys takes some commits; behind a killed leader an election more.
 MOVE_SECONDS = 60
 LED_SECONDS = 60
+WATCHED = ("watched:0", "watched:1")
+HEARD_SECONDS = 60
 
 
 def arguments(parser):
@@ -67,7 +69,7 @@ class Mover:
     async def prepare(self):
         connection = await Connection.to(self._cluster.nodes[0]).open()
         registers = [f"register:{number}" for number in range(REGISTERS)]
-        for key in registers + [f"counter:{number}" for number in range(COUNTERS)]:
+        for key in registers + [f"counter:{number}" for number in range(COUNTERS)] + list(WATCHED):
             self._hot.append(await connection.call("CLUSTER", "KEYSLOT", key))
         connection.close()
 
@@ -203,12 +205,53 @@ class Counter:
             check(reply.not_executed or reply.unknown, f"LEASEHOLD ONCE: {reply!r}")
 
 
+class Watchers:
+    """At each node one of each key, by `leasehold watch`."""
+
+    def __init__(self, options, nodes):
+        self._options = options
+        self._nodes = nodes
+        self._begun = []
+
+    async def begin(self):
+        for node in self._nodes:
+            for key in WATCHED:
+                words = [self._options.binary, "watch", "--servers", f"127.0.0.1:{node.port}", "--key", key, "--values"]
+                self._begun.append((node, key, await asyncio.create_subprocess_exec(
+                    *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL)))
+
+    async def end(self):
+        """Each hears of the last write."""
+        connection = await Connection.to(self._nodes[0]).open()
+        for key in WATCHED:
+            while await connection.call("SET", key, "last") != "OK":
+                await asyncio.sleep(0.1)
+        connection.close()
+        for node, key, process in self._begun:
+            try:
+                await asyncio.wait_for(self._hear(node, key, process), HEARD_SECONDS)
+            except asyncio.TimeoutError:
+                check(False, f"a watcher at {node} has not heard of the last write to {key}")
+            process.terminate()
+            await process.wait()
+        print(f"{len(self._begun)} watchers heard of the last write")
+
+    @staticmethod
+    async def _hear(node, key, process):
+        async for line in process.stdout:
+            if line.split()[-1:] == [b"last"]:
+                return
+        check(False, f"a watcher at {node} of {key} has ended")
+
+
 async def move_all(options, cluster, ledger, history):
     load = Load(cluster.nodes, ledger, history, WRITERS, MIXERS, REGISTERS, 0.005)
     mover = Mover(options, cluster)
     await mover.prepare()
     scanner = Scanner(options, cluster.nodes)
     counters = [Counter(cluster.nodes, number) for number in range(COUNTERS)]
+    watchers = Watchers(options, cluster.nodes)
+    await watchers.begin()
     kills = set(random.Random(options.seed).sample(range(options.moves), options.kills))
     for number in range(options.moves):
         await mover.move(number in kills)
@@ -218,6 +261,7 @@ async def move_all(options, cluster, ledger, history):
     for client in [scanner, *counters]:
         await client.stop()
     await load.stop()
+    await watchers.end()
     took = sorted(mover.took)
     print(f"a move of up to 600 slots took {took[len(took) // 2]:.2f} s, {took[-1]:.2f} s at most; "
           f"{mover.cancelled} slots stayed where they were; {scanner.whole} scans in "

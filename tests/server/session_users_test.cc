@@ -209,7 +209,7 @@ TEST_F(SessionUsersTest, ScansShowOnlyKeysThatMayBeRead) {
   EXPECT_EQ(send({"SCAN", "0"}), "*2\r\n$1\r\n0\r\n*2\r\n$3\r\na:1\r\n$3\r\na:2\r\n");
   EXPECT_THAT(send({"RANDOMKEY"}), HasSubstr("a:"));
   EXPECT_EQ(send({"LEASEHOLD", "RANGE", ""}), kNoKey);
-  EXPECT_EQ(send({"LEASEHOLD", "RANGE", "b:"}), kNoKey);
+  EXPECT_EQ(send({"LEASEHOLD", "RANGE", "b:1", "EXACT"}), kNoKey);
   EXPECT_THAT(send({"LEASEHOLD", "RANGE", "a:"}), HasSubstr("a:2"));
 }
 
