@@ -340,7 +340,8 @@ TEST_F(SessionEvents, ARangeTellsItsRevision) {
   EXPECT_THAT(say({"LEASEHOLD", "RANGE", "k", "AFTER"}), StartsWith("ERR expected"));
   EXPECT_EQ(say({"LEASEHOLD", "RANGE", "k/", "EXACT"}), "[2 null []]") << "they come behind it";
   EXPECT_EQ(say({"LEASEHOLD", "RANGE", "k/3", "EXACT"}), "[2 null [[k/3 1 1 1 0]]]");
-  EXPECT_THAT(say({"LEASEHOLD", "RANGE", "k/3", "EXACT", "COUNT", "1"}), StartsWith("ERR expected"));
+  EXPECT_THAT(say({"LEASEHOLD", "RANGE", "k/3", "EXACT", "COUNT", "1"}),
+              StartsWith("ERR expected"));
 }
 
 TEST_F(SessionEvents, SubscribersGetTheNotificationsOfRedis) {
