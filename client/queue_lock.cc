@@ -282,7 +282,7 @@ Result<std::unique_ptr<QueueLock>> QueueLock::acquire(LeaseService& leases, KeyS
   // Before there is a lease: a node refuses the prefix at once, also while no group has a leader.
   // Whether it is in reach is seen below.
   if (const std::string& name = options.lease.name; !has_tag(name)) {
-    const auto read = keys.find(queue_prefix(name), options.lease.timing.max_round_trip);
+    const auto read = keys.list(queue_prefix(name), options.lease.timing.max_round_trip);
     if (!read && !may_pass(read.error().code)) return explained(read.error(), name);
   }
   Queueing queue(keys, clock, options, give_up_at);

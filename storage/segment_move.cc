@@ -86,10 +86,11 @@ std::optional<SegmentExtent> SegmentStore::front_to_move() {
   for (std::size_t i = 0; i <= current_; ++i) used += segments_[i].end;
   const std::uint64_t spared = kSegmentsSpared * options_.segment_bytes;
   if (used <= 2 * holders_.bytes() + spared) return std::nullopt;
-  // While the disk is full the copies may not use up the reserve: a front that does not fit as a
-  // whole gives nothing back. What it holds is known about.
+  // While the disk is full, or may turn out to be, the copies may not use up the reserve: a front
+  // that does not fit as a whole gives nothing back. What it holds is known about.
   const std::uint64_t held = holders_.bytes_in(segments_.front().number);
-  if (full_ && 2 * held + kSectorBytes > room_in(segments_[current_])) return std::nullopt;
+  const bool fits = 2 * held + kSectorBytes <= room_in(segments_[current_]);
+  if (!fits && !reserve_is_whole()) return std::nullopt;
   return extent_of(segments_.front());
 }
 
@@ -166,7 +167,8 @@ Result<bool> SegmentStore::move_front() {
 
 bool SegmentStore::may_write_copies() {
   const Lock lock(mutex_);
-  return !full_ || align_up(frame_.size(), kFrameAlignment) <= room_in(segments_[current_]);
+  return reserve_is_whole() ||
+         align_up(frame_.size(), kFrameAlignment) <= room_in(segments_[current_]);
 }
 
 /// Under mutex_, before the end of the segment moves behind the frame.

@@ -179,6 +179,7 @@ class SegmentStore {
   void drop_front();
   std::size_t ahead() const { return segments_.size() - 1 - current_; }
   bool segment_wanted() const { return ahead() < kAhead || bytes_wanted_ > 0; }
+  bool reserve_is_whole() const { return !full_ && ahead() >= kAhead; }
 
   // segment_write.cc
   /// How large a frame fits at the end of `segment`, with a mark behind it.
