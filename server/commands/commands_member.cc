@@ -84,20 +84,6 @@ std::string reply_to(const node::MembersResult& result) {
   return reply;
 }
 
-/// A leader takes the directory of a new member from the host at its address, where another one
-/// may have been before. Returns an error reply, or nothing.
-std::string know_hosts(const ServerOptions& options, const node::MemberEdits& edits) {
-  for (const node::MemberEdit& edit : edits) {
-    if (edit.what != What::add) continue;
-    const auto known = options.add_host(options.node_of(edit.id), edit.address);
-    if (known) continue;
-    std::string reply;
-    append_error(reply, "ERR " + known.error().message);
-    return reply;
-  }
-  return {};
-}
-
 }  // namespace
 
 void run_leasehold_member(Session& session, const Arguments& args, std::string& out) {
@@ -118,16 +104,11 @@ void run_leasehold_member(Session& session, const Arguments& args, std::string& 
   if (edits.empty()) return session.refuse(out, kMemberForms);
   // It knows no users, so it cannot know who may do this.
   if (state.options.witness) return session.refuse(out, witness_refusal(state));
-  const auto change = [&group = session.group().group, edits, options](const auto& answer) {
-    group.change_members(edits, options,
-                         [answer](const node::MembersResult& result) { answer(reply_to(result)); });
-  };
-  const auto answer = session.answer_later();
-  if (!state.options.add_host) return change(answer);
-  session.context().background->post([&known = state.options, edits, change, answer] {
-    const std::string wrong = know_hosts(known, edits);
-    wrong.empty() ? change(answer) : answer(wrong);
-  });
+  session.group().group.change_members(
+      std::move(edits), options,
+      [answer = session.answer_later()](const node::MembersResult& result) {
+        answer(reply_to(result));
+      });
 }
 
 }  // namespace leasehold::server

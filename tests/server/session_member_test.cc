@@ -29,29 +29,6 @@ TEST_F(SessionMember, AChangeSaysWhichMembershipItExpects) {
   pump();
 }
 
-// With many groups a leader asks the host at the address for its directory.
-TEST_F(SessionMember, TheHostOfANewMemberIsKnownFirst) {
-  std::string known;
-  state_.options.many_groups = true;
-  state_.options.add_host = [&](raft::NodeId node, const std::string& address) -> Result<void> {
-    known = std::to_string(node.value()) + "=" + address;
-    if (address == "bad") return Error{ErrorCode::invalid_argument, "no address"};
-    return {};
-  };
-  EXPECT_EQ(feed("LEASEHOLD MEMBER ADD 10004=d:1\r\n") + pump(), "");
-  EXPECT_EQ(known, "4=d:1");
-  ASSERT_EQ(node_.next_edits().size(), 1U);
-  EXPECT_EQ(node_.next_edits()[0].id, raft::NodeId(10004));
-  node_.end_change({});
-  pump();
-  EXPECT_EQ(feed("LEASEHOLD MEMBER ADD 5=bad\r\n") + pump(), "-ERR no address\r\n");
-  known.clear();
-  EXPECT_EQ(feed("LEASEHOLD MEMBER REMOVE 10004\r\n") + pump(), "");
-  EXPECT_EQ(known, "");
-  node_.end_change({});
-  pump();
-}
-
 TEST_F(SessionMember, WordsThatAreNoMembershipAreRefused) {
   for (const char* words : {"EXPECT", "EXPECT ff", "EXPECT xyz DEMOTE 2", "EXPECT ff LIST",
                             "EXPECT ff EXPECT ff DEMOTE 2"}) {
