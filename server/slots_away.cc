@@ -6,9 +6,13 @@
 #include <spdlog/spdlog.h>
 
 #include <chrono>
+#include <cstdint>
 
 namespace leasehold::server {
 namespace {
+
+/// Entries that the next leader may lack: the group takes no writes until it has them.
+constexpr std::uint64_t kLagMax = 1000;
 
 constexpr lease::Duration kTransferTimeout = std::chrono::seconds(5);
 
@@ -18,6 +22,7 @@ raft::NodeId voter_at(const GroupPlace::Nodes& nodes, const node::NodeStatus& st
   for (const node::MemberStatus& member : status.members) {
     const bool may_lead = member.voter && !member.witness && !member.leaving && member.connected;
     if (!may_lead || member.id == status.id || !contains(nodes, node_of(member.id))) continue;
+    if (member.match.value() + kLagMax < status.commit.value()) continue;
     if (best == nullptr || member.match > best->match) best = &member;
   }
   return best == nullptr ? raft::kNobody : best->id;

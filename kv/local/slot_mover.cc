@@ -114,7 +114,9 @@ void SlotMover::work(Works::iterator at) {
   const std::size_t group = at->task.group;
   const SlotJob& job = at->task.job;
   const bool frozen = job.phase == SlotPhase::frozen;
-  const auto away = options_.away ? options_.away(group, job.other - 1, frozen) : std::string();
+  // What has left is dropped here, without the other group.
+  const bool asks = options_.away && job.phase != SlotPhase::left;
+  const auto away = asks ? options_.away(group, job.other - 1, frozen) : std::string();
   if (away.empty()) {
     at->done = do_slot_job(moving_, group, job,
                            [this, group] { return !ending_ && groups_[group]->leads(); });

@@ -195,6 +195,22 @@ TEST_F(SlotMoverTest, WhatGoesElsewhereSaysWhetherItIsFrozen) {
   EXPECT_FALSE(has("01f") || has("20c")) << asked;
 }
 
+TEST_F(SlotMoverTest, WhatHasLeftIsDroppedWithoutTheOtherGroup) {
+  std::atomic<bool> elsewhere{false};
+  away_ = [&](std::size_t, std::size_t, bool) {
+    return elsewhere ? std::string("it is elsewhere") : std::string();
+  };
+  groups_[0]->before = [&](const Command& command) {
+    const bool first = std::holds_alternative<DropKeys>(command) && !elsewhere.exchange(true);
+    return first ? Fate::refused : Fate::executed;
+  };
+  groups_[0]->run(Set{key_in(0), "v"});
+  begin_move(0, 1);
+  start();
+  EXPECT_TRUE(wait_until([&] { return is(0, slot_in(0), SlotPhase::gone); }));
+  EXPECT_TRUE(elsewhere);
+}
+
 TEST_F(SlotMoverTest, AFailureIsSaidOnceAndTriedAgain) {
   std::size_t refused = 0;
   groups_[1]->before = [&](const Command& command) {

@@ -80,6 +80,11 @@ TEST_F(SlotsAway, OnlyAVoterThatIsReachedCanLead) {
   EXPECT_EQ(with([](auto& member) { member.voter = false; }), raft::NodeId(4));
   EXPECT_EQ(with([](auto& member) { member.witness = true; }), raft::NodeId(4));
   EXPECT_EQ(with([](auto& member) { member.leaving = true; }), raft::NodeId(4));
+  status_.commit = raft::Index(10'000);
+  EXPECT_EQ(with([](auto& member) { member.match = raft::Index(9'000); }), raft::NodeId(10003));
+  EXPECT_EQ(with([](auto& member) { member.match = raft::Index(8'999); }), raft::kNobody)
+      << "the group would take no writes for long";
+  status_.commit = raft::Index(0);
   status_.members.resize(2);
   EXPECT_EQ(given_to(), raft::kNobody);
 }
