@@ -406,17 +406,12 @@ Result<void> Replicas::add_host(const node::Peer& host) {
   if (auto right = check_host(host); !right) return right;
   if (host.id == self_) return {};
   const std::lock_guard lock(hosts_mutex_);
-  const bool kept =
-      std::any_of(added_hosts_.begin(), added_hosts_.end(), [&host](const node::Peer& earlier) {
-        return earlier.id == host.id && earlier.address == host.address;
-      });
   std::vector<node::Peer> added = added_hosts_;
   std::erase_if(added, [&host](const node::Peer& earlier) {
     return earlier.id == host.id || earlier.address == host.address;
   });
   added.push_back(host);
   if (auto known = host_->set_hosts({host}); !known) return known;
-  if (kept) return {};
   if (auto saved = save_hosts(data_dir_, added); !saved) return saved;
   added_hosts_ = std::move(added);
   const std::lock_guard members(members_mutex_);

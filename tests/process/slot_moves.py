@@ -232,9 +232,13 @@ class Watchers:
                 await asyncio.wait_for(self._hear(node, key, process), HEARD_SECONDS)
             except asyncio.TimeoutError:
                 check(False, f"a watcher at {node} has not heard of the last write to {key}")
-            process.terminate()
-            await process.wait()
         print(f"{len(self._begun)} watchers heard of the last write")
+
+    async def stop(self):
+        for _, _, process in self._begun:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
 
     @staticmethod
     async def _hear(node, key, process):
@@ -245,13 +249,20 @@ class Watchers:
 
 
 async def move_all(options, cluster, ledger, history):
+    watchers = Watchers(options, cluster.nodes)
+    try:
+        await watchers.begin()
+        return await move_beside(watchers, options, cluster, ledger, history)
+    finally:
+        await watchers.stop()
+
+
+async def move_beside(watchers, options, cluster, ledger, history):
     load = Load(cluster.nodes, ledger, history, WRITERS, MIXERS, REGISTERS, 0.005)
     mover = Mover(options, cluster)
     await mover.prepare()
     scanner = Scanner(options, cluster.nodes)
     counters = [Counter(cluster.nodes, number) for number in range(COUNTERS)]
-    watchers = Watchers(options, cluster.nodes)
-    await watchers.begin()
     kills = set(random.Random(options.seed).sample(range(options.moves), options.kills))
     for number in range(options.moves):
         await mover.move(number in kills)

@@ -47,9 +47,9 @@ class SessionPlaces : public SessionTest {
 };
 
 TEST_F(SessionPlaces, KeysOfAGroupThatIsElsewhereAreThere) {
-  for (const char* command :
-       {"GET foo", "SET foo 1", "DEL foo", "EXISTS foo", "EXPIRE foo 5", "WATCH foo",
-        "LEASEHOLD READ quorum GET foo", "EVAL x 1 foo", "LEASEHOLD WATCH KEY foo"}) {
+  for (const char* command : {"GET foo", "SET foo 1", "DEL foo", "EXISTS foo", "EXPIRE foo 5",
+                              "WATCH foo", "LEASEHOLD READ quorum GET foo", "EVAL x 1 foo",
+                              "LEASEHOLD WATCH KEY foo", "LEASEHOLD RANGE foo EXACT"}) {
     const std::string reply = feed(std::string(command) + "\r\n");
     EXPECT_THAT(reply, StartsWith("-")) << command;
     EXPECT_EQ(second_.proposals() + second_.reads(), 0U) << command;
